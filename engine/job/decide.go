@@ -1,0 +1,223 @@
+package job
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Rules is what decisions depend on beside the job itself.
+type Rules struct {
+	Policy     Policy
+	Capability Capability
+}
+
+// MaxRepeats is how many DeliveryRepeated events one stream takes.
+const MaxRepeats = 100
+
+// Receive accepts an update under the key.
+func Receive(u Update, key Key) UpdateReceived {
+	return UpdateReceived{
+		Key: key, Fingerprint: u.Fingerprint, Kind: u.Kind, Chat: u.Chat, User: u.User,
+		Update: string(u.Raw),
+	}
+}
+
+// Repeat answers a later delivery of the update that the job holds: nothing
+// once the stream has noted enough of them.
+func (s State) Repeat() []Event {
+	if s.Repeats >= MaxRepeats {
+		return nil
+	}
+	return []Event{DeliveryRepeated{Reason: "same event key and fingerprint"}}
+}
+
+// Conflict answers an update that came under the job's key and is another one,
+// which was stored under storedAs.
+func (s State) Conflict(u Update, storedAs Key) []Event {
+	if _, known := s.Variants[u.Fingerprint]; known {
+		return nil
+	}
+	return []Event{KeyConflicted{Fingerprint: u.Fingerprint, StoredAs: storedAs.String()}}
+}
+
+// Start decides about a pending job by its plan, before any claim: the events
+// that end it, or none when it asks for an effect.
+func Start(plan Plan) []Event {
+	switch {
+	case plan.Undecodable != "":
+		return []Event{JobDeadLettered{Reason: "undecodable: " + plan.Undecodable}}
+	case !plan.Effect:
+		return []Event{NoEffectNeeded{Reason: plan.Reason}}
+	default:
+		return nil
+	}
+}
+
+// ClaimBy lets worker send one request for the plan, from now on.
+func (s State) ClaimBy(worker string, plan Plan, now time.Time, p Policy) JobClaimed {
+	return JobClaimed{
+		Worker: worker, Attempt: s.Attempts + 1,
+		Action: plan.Action, BusinessKey: plan.BusinessKey,
+		OperationID: OperationID(s.Key.Bot, plan.Action, plan.BusinessKey),
+		LeaseUntil:  now.Add(p.Lease), Deadline: now.Add(p.CallTimeout),
+	}
+}
+
+// Renew prolongs the claim from now on.
+func Renew(now time.Time, p Policy) ClaimRenewed {
+	return ClaimRenewed{LeaseUntil: now.Add(p.Lease), Deadline: now.Add(p.CallTimeout)}
+}
+
+// Permission is the last judgement before a request leaves.
+type Permission int
+
+// The permissions.
+const (
+	MaySend  Permission = iota
+	TooLate             // the claim's deadline is near or over: renew it first
+	MayNever            // an earlier request may have had its effect, and this one could double it
+)
+
+// Permit judges, right before the call and after the claim is recorded, whether
+// the claimed job's request may leave. The deadline was set before this check,
+// so a process that is paused after it cannot send late.
+func (s State) Permit(now time.Time, r Rules) Permission {
+	if s.Ambiguous && !r.Capability.repeatableAt(s.FirstSent, s.Claim.Deadline, r.Policy) {
+		return MayNever
+	}
+	if s.Claim.Deadline.Sub(now) < r.Policy.CallTimeout/2 {
+		return TooLate
+	}
+	return MaySend
+}
+
+// OutcomeClass is what is known of a request.
+type OutcomeClass string
+
+// The outcome classes. What is not positively one of the others is Unknown.
+const (
+	Created    OutcomeClass = "created"     // the lead exists, with its id
+	NotSent    OutcomeClass = "not sent"    // proven: nothing left the process
+	NotApplied OutcomeClass = "not applied" // proven: the CRM did nothing
+	Refused    OutcomeClass = "refused"     // proven: the CRM never will
+	Unknown    OutcomeClass = "unknown"
+)
+
+// Outcome is what came of one request.
+type Outcome struct {
+	Class      OutcomeClass
+	CRMID      string        // for Created
+	How        Confirmation  // for Created
+	Reason     string        // for the others
+	RetryAfter time.Duration // for NotApplied; 0 when the CRM named none
+}
+
+// Record decides what an outcome means for the job as it stands now, which may
+// be long after the claim was lost. fence is the claim's; share is a random
+// number from [0,1).
+func (s State) Record(fence uint64, o Outcome, now time.Time, share float64, r Rules) []Event {
+	if s.Phase != Claimed || s.Claim.Fence != fence {
+		return s.recordLate(o)
+	}
+	switch o.Class {
+	case Created:
+		return []Event{LeadConfirmed{CRMID: o.CRMID, How: o.How}}
+	case NotSent:
+		return []Event{ClaimReleased{Reason: o.Reason, NotBefore: now.Add(r.Policy.Backoff(s.Releases+1, share))}}
+	case NotApplied:
+		if s.Spent+1 >= r.Policy.MaxAttempts {
+			return s.giveUp(fmt.Sprintf("%d attempts, the last: %s", s.Spent+1, o.Reason), r)
+		}
+		wait := max(r.Policy.Backoff(s.Spent+1, share), min(o.RetryAfter, r.Policy.RetryMax))
+		return []Event{AttemptNotApplied{Reason: o.Reason, NotBefore: now.Add(wait)}}
+	case Refused:
+		return s.giveUp("refused: "+o.Reason, r)
+	default:
+		return s.unknown(o.Reason, now, share, r)
+	}
+}
+
+// recordLate keeps a receipt that came after the claim was lost. Any other late
+// outcome tells nothing: the claim already counts as ambiguous.
+func (s State) recordLate(o Outcome) []Event {
+	if o.Class != Created {
+		return nil
+	}
+	if !s.Phase.Final() {
+		return []Event{LeadConfirmed{CRMID: o.CRMID, How: ByLate}}
+	}
+	if s.CRMID == o.CRMID {
+		return nil
+	}
+	return []Event{ReceiptConflicted{CRMID: o.CRMID, Confirmed: s.CRMID}}
+}
+
+// giveUp ends a job that no further request can help, unless an earlier request
+// may have had its effect: then its outcome has to be found out.
+func (s State) giveUp(reason string, r Rules) []Event {
+	if s.Ambiguous {
+		return []Event{s.reconcile(reason+"; an earlier attempt is ambiguous", r)}
+	}
+	return []Event{JobDeadLettered{Reason: reason}}
+}
+
+// unknown decides about a claimed job whose request may have had its effect.
+func (s State) unknown(reason string, now time.Time, share float64, r Rules) []Event {
+	first := s.FirstSent
+	if first.IsZero() {
+		first = s.Claim.At
+	}
+	wait := r.Policy.Backoff(s.Spent+1, share)
+	again := now.Add(wait)
+	if s.Spent+1 < r.Policy.MaxAttempts && r.Capability.repeatableAt(first, again.Add(r.Policy.CallTimeout), r.Policy) {
+		return []Event{OutcomeUnknown{Reason: reason, NotBefore: again}}
+	}
+	return []Event{s.reconcile(reason, r)}
+}
+
+// Unrepeatable sends a claimed job whose request may never leave to
+// reconciliation.
+func (s State) Unrepeatable(r Rules) []Event {
+	return []Event{s.reconcile("an earlier attempt is ambiguous and cannot be repeated any more", r)}
+}
+
+func (s State) reconcile(reason string, r Rules) ReconciliationNeeded {
+	if !r.Capability.CanFind {
+		return ReconciliationNeeded{Reason: reason, Human: true}
+	}
+	last := s.LastDeadline
+	if s.Claim.Deadline.After(last) {
+		last = s.Claim.Deadline
+	}
+	return ReconciliationNeeded{Reason: reason, NotBefore: r.Capability.SettledAt(last, r.Policy)}
+}
+
+// ExpiresAt is when any process may take the claim for lost, by its own clock.
+func (s State) ExpiresAt(p Policy) time.Time { return s.Claim.LeaseUntil.Add(p.ClockSkew) }
+
+// Expire decides about a claim whose lease is over. Its request may have left.
+func (s State) Expire(now time.Time, share float64, r Rules) []Event {
+	return s.unknown(fmt.Sprintf("the claim of worker %s expired", s.Claim.Worker), now, share, r)
+}
+
+// Found decides what a lookup means that was sent at asked, by a job in
+// needs_reconciliation. ids are the leads that carry the operation id.
+func (s State) Found(ids []string, asked time.Time, r Rules) []Event {
+	switch {
+	case len(ids) == 1:
+		return []Event{LeadConfirmed{CRMID: ids[0], How: ByLookup}}
+	case len(ids) > 1:
+		reason := fmt.Sprintf("%d leads carry this operation: %s", len(ids), strings.Join(ids, ", "))
+		return []Event{ReconciliationNeeded{Reason: reason, Human: true}}
+	case asked.Before(r.Capability.SettledAt(s.LastDeadline, r.Policy)):
+		return nil // proves nothing yet
+	case s.Spent >= r.Policy.MaxAttempts:
+		return []Event{
+			LeadAbsent{How: ByLookup},
+			JobDeadLettered{Reason: fmt.Sprintf("%d attempts, none had an effect; the last: %s", s.Spent, s.LastError)},
+		}
+	default:
+		return []Event{LeadAbsent{How: ByLookup}}
+	}
+}

@@ -1,0 +1,144 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/looplab/fsm"
+)
+
+// Phase is where a job stands.
+type Phase string
+
+// The phases. Done and dead_letter are final: only an operator's recorded act
+// leaves dead_letter, nothing leaves done.
+const (
+	New                 Phase = "new"
+	Pending             Phase = "pending"
+	Claimed             Phase = "claimed"
+	Done                Phase = "done"
+	NeedsReconciliation Phase = "needs_reconciliation"
+	DeadLetter          Phase = "dead_letter"
+)
+
+// Phases lists every phase, in the order of a job's life.
+var Phases = []Phase{New, Pending, Claimed, NeedsReconciliation, Done, DeadLetter}
+
+// Final reports whether no worker has anything left to do.
+func (p Phase) Final() bool { return p == Done || p == DeadLetter }
+
+// transition is one row of the table. An empty to means: the phase stays.
+type transition struct {
+	event string
+	from  []Phase
+	to    Phase
+}
+
+var stored = []Phase{Pending, Claimed, NeedsReconciliation, Done, DeadLetter}
+
+// transitions is the whole machine. The diagram in the README is drawn from it.
+var transitions = []transition{
+	{UpdateReceived{}.Name(), []Phase{New}, Pending},
+	{DeliveryRepeated{}.Name(), stored, ""},
+	{KeyConflicted{}.Name(), stored, ""},
+	{JobClaimed{}.Name(), []Phase{Pending}, Claimed},
+	{ClaimRenewed{}.Name(), []Phase{Claimed}, ""},
+	{ClaimReleased{}.Name(), []Phase{Claimed}, Pending},
+	{AttemptNotApplied{}.Name(), []Phase{Claimed}, Pending},
+	{OutcomeUnknown{}.Name(), []Phase{Claimed}, Pending},
+	{ReconciliationNeeded{}.Name(), []Phase{Claimed, NeedsReconciliation}, NeedsReconciliation},
+	{LeadConfirmed{}.Name(), []Phase{Pending, Claimed, NeedsReconciliation}, Done},
+	{ReceiptConflicted{}.Name(), []Phase{Done, DeadLetter}, ""},
+	{NoEffectNeeded{}.Name(), []Phase{Pending}, Done},
+	{LeadAbsent{}.Name(), []Phase{NeedsReconciliation}, Pending},
+	{JobDeadLettered{}.Name(), []Phase{Pending, Claimed, NeedsReconciliation}, DeadLetter},
+	{JobRequeued{}.Name(), []Phase{DeadLetter}, Pending},
+}
+
+var compiled = compile(transitions)
+
+// compile turns the table into looplab/fsm's form, one description per pair of
+// event and phase.
+func compile(table []transition) fsm.Events {
+	var events fsm.Events
+	for _, t := range table {
+		for _, from := range t.from {
+			to := t.to
+			if to == "" {
+				to = from
+			}
+			events = append(events, fsm.EventDesc{Name: t.event, Src: []string{string(from)}, Dst: string(to)})
+		}
+	}
+	return events
+}
+
+// Machine walks one job through the table. It is made for one call and never
+// shared: looplab/fsm's Event is not safe for concurrent use.
+type Machine struct{ fsm *fsm.FSM }
+
+// NewMachine is a machine that stands in phase, the fold of the job's events.
+func NewMachine(phase Phase) Machine {
+	m := fsm.NewFSM(string(New), compiled, nil)
+	m.SetState(string(phase))
+	return Machine{m}
+}
+
+// Phase is where the machine stands.
+func (m Machine) Phase() Phase { return Phase(m.fsm.Current()) }
+
+// Can reports whether the table allows the event now.
+func (m Machine) Can(e Event) bool { return m.fsm.Can(e.Name()) }
+
+// Fire makes the transition of an event that is recorded.
+func (m Machine) Fire(ctx context.Context, e Event) error {
+	// A cancelled context would wedge the machine for good (looplab/fsm#115).
+	err := m.fsm.Event(context.WithoutCancel(ctx), e.Name())
+	var same fsm.NoTransitionError
+	if errors.As(err, &same) && same.Err == nil {
+		return nil // the row keeps the phase
+	}
+	if err != nil {
+		return fmt.Errorf("%s in phase %s: %w", e.Name(), m.Phase(), err)
+	}
+	return nil
+}
+
+// Walk returns the phase after the events, or an error that names the first one
+// the table does not allow.
+func Walk(phase Phase, events ...Event) (Phase, error) {
+	m := NewMachine(phase)
+	for _, e := range events {
+		if !m.Can(e) {
+			return m.Phase(), fmt.Errorf("%s is not allowed in phase %s", e.Name(), m.Phase())
+		}
+		if err := m.Fire(context.Background(), e); err != nil {
+			return m.Phase(), err
+		}
+	}
+	return m.Phase(), nil
+}
+
+// Diagram is the table as a Mermaid state diagram. Events that keep the phase
+// in every phase they may happen in are left out: they would hide the rest.
+func Diagram() (string, error) {
+	var moving []transition
+	for _, t := range transitions {
+		if t.to != "" {
+			moving = append(moving, t)
+		}
+	}
+	drawn, err := fsm.VisualizeWithType(fsm.NewFSM(string(New), compile(moving), nil), fsm.MERMAID)
+	if err != nil {
+		return "", fmt.Errorf("draw the state diagram: %w", err)
+	}
+	var b strings.Builder
+	b.WriteString(strings.TrimRight(drawn, "\n"))
+	for _, p := range slices.DeleteFunc(slices.Clone(Phases), func(p Phase) bool { return !p.Final() }) {
+		fmt.Fprintf(&b, "\n    %s --> [*]", p)
+	}
+	return b.String() + "\n", nil
+}

@@ -1,0 +1,88 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Signature is who acts on a job by hand, and why. Both are recorded.
+type Signature struct{ By, Reason string }
+
+func (g Signature) check() error {
+	if g.By == "" || g.Reason == "" {
+		return errors.New("an operator's act needs --by and --reason")
+	}
+	return nil
+}
+
+// NotAllowedError says that an operator's act does not fit the job's phase.
+type NotAllowedError struct {
+	Key  Key
+	Now  Phase
+	Act  string
+	Hint string // what to do instead
+}
+
+func (e *NotAllowedError) Error() string {
+	return fmt.Sprintf("%s: cannot %s a job in phase %s: %s", e.Key, e.Act, e.Now, e.Hint)
+}
+
+func (s State) refuse(act, hint string) error {
+	return &NotAllowedError{Key: s.Key, Now: s.Now(), Act: act, Hint: hint}
+}
+
+// Resolve records the operator's word that the lead exists as crmID.
+func (s State) Resolve(crmID string, g Signature) ([]Event, error) {
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	if crmID == "" {
+		return nil, errors.New("a lead's id is empty: give --crm-id ID")
+	}
+	if s.Phase != NeedsReconciliation {
+		return nil, s.refuse("reconcile", "only needs_reconciliation waits for an answer; see job show")
+	}
+	return []Event{LeadConfirmed{CRMID: crmID, How: ByOperator, By: g.By, Reason: g.Reason}}, nil
+}
+
+// ResolveAbsent records the operator's word that no lead was made, so that a
+// new attempt is made. It is refused while a request may still arrive.
+func (s State) ResolveAbsent(now time.Time, g Signature, r Rules) ([]Event, error) {
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	if s.Phase != NeedsReconciliation {
+		return nil, s.refuse("reconcile", "only needs_reconciliation waits for an answer; see job show")
+	}
+	if settled := r.Capability.SettledAt(s.LastDeadline, r.Policy); now.Before(settled) {
+		return nil, s.refuse("reconcile", fmt.Sprintf("its request can still take effect until %s; look again after that", settled.UTC().Format(time.RFC3339)))
+	}
+	return []Event{LeadAbsent{How: ByOperator, By: g.By, Reason: g.Reason}}, nil
+}
+
+// Requeue gives a dead letter another round of attempts.
+func (s State) Requeue(g Signature) ([]Event, error) {
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	if s.Phase != DeadLetter {
+		return nil, s.refuse("requeue", "only a dead_letter can be requeued")
+	}
+	return []Event{JobRequeued(g)}, nil
+}
+
+// Discard gives a job up. A claimed one is refused: its request is under way.
+func (s State) Discard(g Signature) ([]Event, error) {
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	switch s.Phase {
+	case Pending, NeedsReconciliation:
+		return []Event{JobDeadLettered{Reason: "discarded: " + g.Reason, By: g.By}}, nil
+	case Claimed:
+		return nil, s.refuse("discard", "a worker is calling the CRM; try again when its claim is over")
+	default:
+		return nil, s.refuse("discard", "it is final")
+	}
+}

@@ -1,0 +1,144 @@
+package job
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+)
+
+// Update is one Telegram update as it arrived, with what the engine and its
+// operators need to find it by.
+type Update struct {
+	Bot         int64
+	ID          int64  // update_id
+	Kind        string // the name of its optional member: message, callback_query, …
+	Chat        int64  // 0 when it has none
+	User        int64  // 0 when it has none
+	Fingerprint string // SHA-256 of the canonical JSON, hexadecimal
+	Raw         []byte // byte for byte
+}
+
+// ErrNotUpdate is what ParseUpdate answers for a body that cannot be accepted:
+// it is no JSON object or has no usable update_id.
+var ErrNotUpdate = errors.New("not an update")
+
+// kinds are the members of Update in Bot API 10.1 (11 June 2026) beside
+// update_id: https://core.telegram.org/bots/api#update.
+var kinds = []string{
+	"business_connection", "business_message", "callback_query", "channel_post",
+	"chat_boost", "chat_join_request", "chat_member", "chosen_inline_result",
+	"deleted_business_messages", "edited_business_message", "edited_channel_post",
+	"edited_message", "guest_message", "inline_query", "managed_bot", "message",
+	"message_reaction", "message_reaction_count", "my_chat_member", "poll",
+	"poll_answer", "pre_checkout_query", "purchased_paid_media",
+	"removed_chat_boost", "shipping_query",
+}
+
+// KnownKind reports whether kind is one of the Bot API's.
+func KnownKind(kind string) bool { return slices.Contains(kinds, kind) }
+
+// NoKind is the Kind of an update that has an id and nothing else.
+const NoKind = "none"
+
+// MaxKind is the length in bytes to which the name of an unknown kind is cut.
+const MaxKind = 64
+
+// ParseUpdate reads a body that was delivered for bot. It takes every JSON
+// object with one integer update_id, whatever else is in it: what no rule
+// understands must be accepted too, or its chat would stand still. It keeps raw.
+func ParseUpdate(bot int64, raw []byte) (Update, error) {
+	u := Update{Bot: bot, Raw: raw}
+	if !utf8.Valid(raw) {
+		return u, fmt.Errorf("%w: the body is not UTF-8", ErrNotUpdate)
+	}
+	if !json.Valid(raw) {
+		return u, fmt.Errorf("%w: the body is not one JSON document of at most 10,000 levels", ErrNotUpdate)
+	}
+	list, err := members(raw)
+	if err != nil {
+		return u, fmt.Errorf("%w: the body is a %w", ErrNotUpdate, err)
+	}
+	ids := 0
+	for _, m := range list {
+		if m.name != "update_id" {
+			continue
+		}
+		ids++
+		if u.ID, err = wholeNumber(m.value); err != nil {
+			return u, fmt.Errorf("%w: update_id %w", ErrNotUpdate, err)
+		}
+	}
+	if ids != 1 {
+		return u, fmt.Errorf("%w: %d members named update_id, want one", ErrNotUpdate, ids)
+	}
+	sum := sha256.Sum256(canonical(raw))
+	u.Fingerprint = hex.EncodeToString(sum[:])
+	u.describe(list)
+	return u, nil
+}
+
+// Key is the event key of the update when its id is not taken by another one.
+func (u Update) Key() Key { return Key{Bot: u.Bot, Update: u.ID} }
+
+// VariantKey is the event key of the update when its id is taken.
+func (u Update) VariantKey() Key {
+	return Key{Bot: u.Bot, Update: u.ID, Variant: u.Fingerprint[:VariantLength]}
+}
+
+// describe finds kind, chat and user. What is not where it should be stays empty.
+func (u *Update) describe(list []member) {
+	u.Kind = NoKind
+	var content []byte
+	for _, m := range list {
+		if m.name == "update_id" {
+			continue
+		}
+		if u.Kind == NoKind || (KnownKind(m.name) && !KnownKind(u.Kind)) {
+			u.Kind, content = m.name, m.value
+		}
+	}
+	if len(u.Kind) > MaxKind {
+		u.Kind = string(bytes.ToValidUTF8([]byte(u.Kind[:MaxKind]), nil))
+	}
+	u.Chat = firstID(content, []string{"chat", "id"}, []string{"message", "chat", "id"}, []string{"user_chat_id"})
+	u.User = firstID(content, []string{"from", "id"}, []string{"user", "id"})
+}
+
+// firstID is the whole number at the first of the paths that leads to one.
+func firstID(content []byte, paths ...[]string) int64 {
+	for _, path := range paths {
+		at := content
+		for _, name := range path {
+			at = child(at, name)
+		}
+		if len(at) == 0 {
+			continue
+		}
+		if id, err := wholeNumber(at); err == nil {
+			return id
+		}
+	}
+	return 0
+}
+
+// child is the value of the object's member name, nil when there is none.
+func child(object []byte, name string) []byte {
+	if len(object) == 0 || object[0] != '{' {
+		return nil
+	}
+	list, err := members(object)
+	if err != nil {
+		return nil
+	}
+	for _, m := range list {
+		if m.name == name {
+			return m.value
+		}
+	}
+	return nil
+}
