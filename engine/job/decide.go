@@ -221,3 +221,14 @@ func (s State) Found(ids []string, asked time.Time, r Rules) []Event {
 		return []Event{LeadAbsent{How: ByLookup}}
 	}
 }
+
+// Bind is the plan with the operation that the job has already named in a
+// claim: what is planned may change between releases, an operation's id may not.
+func (s State) Bind(plan Plan) Plan {
+	if s.OperationID == "" {
+		return plan
+	}
+	plan.Effect, plan.Undecodable = true, ""
+	plan.Action, plan.BusinessKey = s.Action, s.BusinessKey
+	return plan
+}

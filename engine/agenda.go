@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"container/heap"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/leadonce/leadonce/engine/eventlog"
+	"github.com/leadonce/leadonce/engine/job"
+)
+
+// Agenda knows every job that is not final and when it is due, from the log
+// alone. It is a finder, not a judge: Advance decides from the job's own stream,
+// so an agenda that lags costs time and nothing else. It is not safe for
+// concurrent use.
+type Agenda struct {
+	checkpoint eventlog.Checkpoint
+	entries    map[string]*entry
+	due        dueHeap
+	stopped    map[string]string // stream → why
+	waiting    int               // entries for a human
+}
+
+type entry struct {
+	stream   string
+	revision uint64 // of the newest event that was swept
+	due      time.Time
+	waiting  bool // for a human
+	busy     bool // handed out by Next
+	at       int  // index in the heap, -1 when not in it
+}
+
+// NewAgenda is an agenda that has read nothing yet.
+func NewAgenda() *Agenda {
+	return &Agenda{entries: map[string]*entry{}, stopped: map[string]string{}}
+}
+
+// progressEvery is after how many events a sweep reports.
+const progressEvery = 10_000
+
+// Sweep reads the log from where the last sweep ended. progress, which may be
+// nil, is called now and then with the number of events read so far.
+func (a *Agenda) Sweep(ctx context.Context, log eventlog.Log, progress func(events int)) error {
+	n := 0
+	for r, err := range log.ReadAll(ctx, a.checkpoint.Position) {
+		if err != nil {
+			return err
+		}
+		a.apply(r)
+		if n++; n%progressEvery == 0 && progress != nil {
+			progress(n)
+		}
+	}
+	return nil
+}
+
+func (a *Agenda) apply(r eventlog.Recorded) {
+	a.checkpoint = eventlog.CheckpointOf(r)
+	if !strings.HasPrefix(r.Stream, job.JobStreams) {
+		return
+	}
+	event, err := job.Decode(r.Type, r.Data)
+	if err != nil {
+		a.remove(r.Stream)
+		a.stopped[r.Stream] = (&StoppedError{r.Stream, r.Revision, r.Position, err}).Error()
+		return
+	}
+	if _, stopped := a.stopped[r.Stream]; stopped {
+		return
+	}
+	switch schedule, at := job.Due(event, r.Time); schedule {
+	case job.DueAt:
+		a.put(r.Stream, r.Revision, at, false)
+	case job.Waiting:
+		a.put(r.Stream, r.Revision, time.Time{}, true)
+	case job.Closed:
+		a.remove(r.Stream)
+	}
+}
+
+func (a *Agenda) put(stream string, revision uint64, due time.Time, waiting bool) {
+	x, ok := a.entries[stream]
+	if !ok {
+		x = &entry{stream: stream, at: -1}
+		a.entries[stream] = x
+	}
+	if x.waiting != waiting {
+		x.waiting = waiting
+		a.waiting += map[bool]int{true: 1, false: -1}[waiting]
+	}
+	x.due, x.revision = due, revision
+	a.place(x)
+}
+
+// place keeps the heap to the entries that Next may hand out.
+func (a *Agenda) place(x *entry) {
+	switch wanted := !x.waiting && !x.busy; {
+	case wanted && x.at < 0:
+		heap.Push(&a.due, x)
+	case wanted:
+		heap.Fix(&a.due, x.at)
+	case x.at >= 0:
+		heap.Remove(&a.due, x.at)
+	}
+}
+
+func (a *Agenda) remove(stream string) {
+	x, ok := a.entries[stream]
+	if !ok {
+		return
+	}
+	if x.waiting {
+		a.waiting--
+	}
+	if x.at >= 0 {
+		heap.Remove(&a.due, x.at)
+	}
+	delete(a.entries, stream)
+}
+
+// Next hands out the job that has been due the longest, if one is. It is not
+// handed out again before Done.
+func (a *Agenda) Next(now time.Time) (stream string, ok bool) {
+	if len(a.due) == 0 || a.due[0].due.After(now) {
+		return "", false
+	}
+	x := a.due[0]
+	x.busy = true
+	a.place(x)
+	return x.stream, true
+}
+
+// Done takes a job back after Advance. Call Sweep before, so that what Advance
+// recorded is known. A verdict about an older revision than the newest one swept
+// is void: an event that came later knows better.
+func (a *Agenda) Done(stream string, v Verdict) {
+	x, ok := a.entries[stream]
+	if !ok {
+		return // final, or stopped
+	}
+	x.busy = false
+	if x.revision <= v.Revision {
+		switch v.Schedule {
+		case job.DueAt:
+			if v.At.After(x.due) {
+				x.due = v.At
+			}
+		case job.Waiting:
+			a.put(stream, x.revision, time.Time{}, true)
+		case job.Closed:
+			a.remove(stream)
+			return
+		}
+	}
+	a.place(x)
+}
+
+// Stop takes a job off the agenda that cannot be decoded.
+func (a *Agenda) Stop(stream, why string) {
+	a.remove(stream)
+	a.stopped[stream] = why
+}
+
+// NextDue is when the earliest job is due; ok is false when none ever is.
+func (a *Agenda) NextDue() (at time.Time, ok bool) {
+	if len(a.due) == 0 {
+		return time.Time{}, false
+	}
+	return a.due[0].due, true
+}
+
+// Backlog is how many jobs the agenda has.
+type Backlog struct {
+	Open    int // not final, in the hands of workers
+	Human   int // in needs_reconciliation, for an operator
+	Stopped int // undecodable
+}
+
+// Backlog counts the jobs.
+func (a *Agenda) Backlog() Backlog {
+	return Backlog{Open: len(a.entries) - a.waiting, Human: a.waiting, Stopped: len(a.stopped)}
+}
+
+// Checkpoint is how far the agenda has read.
+func (a *Agenda) Checkpoint() eventlog.Checkpoint { return a.checkpoint }
+
+// dueHeap orders by due time, and by name to be the same in every run.
+type dueHeap []*entry
+
+func (h dueHeap) Len() int { return len(h) }
+func (h dueHeap) Less(i, j int) bool {
+	if !h[i].due.Equal(h[j].due) {
+		return h[i].due.Before(h[j].due)
+	}
+	return h[i].stream < h[j].stream
+}
+func (h dueHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].at, h[j].at = i, j
+}
+func (h *dueHeap) Push(x any) {
+	x.(*entry).at = len(*h)
+	*h = append(*h, x.(*entry))
+}
+func (h *dueHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	x.at = -1
+	*h = old[:len(old)-1]
+	return x
+}

@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/leadonce/leadonce/engine/crm"
+	"github.com/leadonce/leadonce/engine/eventlog"
+	"github.com/leadonce/leadonce/engine/job"
+)
+
+// attempt is claim → call → record.
+func (e *Engine) attempt(ctx context.Context, s job.State, plan job.Plan) error {
+	s, err := e.record(ctx, s, s.ClaimBy(e.Worker, plan, e.Clock.Now(), e.Policy))
+	if err != nil {
+		return err
+	}
+	fence := s.Claim.Fence
+	s, may, err := e.permit(ctx, s)
+	if !may || err != nil {
+		return err
+	}
+	return e.conclude(ctx, s, fence, e.call(ctx, s, plan))
+}
+
+// renewals is how often a claim is prolonged because its time ran out before
+// the request left.
+const renewals = 3
+
+// permit makes sure that the claimed job's request may leave now. When it may
+// not, the claim is given up.
+func (e *Engine) permit(ctx context.Context, s job.State) (job.State, bool, error) {
+	var err error
+	for range renewals {
+		now := e.Clock.Now()
+		switch s.Permit(now, e.rules) {
+		case job.MaySend:
+			return s, true, nil
+		case job.MayNever:
+			_, err = e.record(ctx, s, s.Unrepeatable(e.rules)...)
+			return s, false, err
+		}
+		if s, err = e.record(ctx, s, job.Renew(now, e.Policy)); err != nil {
+			return s, false, err
+		}
+	}
+	now := e.Clock.Now()
+	_, err = e.record(ctx, s, job.ClaimReleased{
+		Reason: "the claim's time ran out before the request could leave", NotBefore: now.Add(e.Policy.RetryFirst),
+	})
+	return s, false, err
+}
+
+// call makes the request and says what came of it.
+func (e *Engine) call(ctx context.Context, s job.State, plan job.Plan) job.Outcome {
+	began := e.Clock.Now()
+	receipt, err := e.CRM.Create(ctx, crm.Operation{ID: s.OperationID, Fields: plan.Fields, Deadline: s.Claim.Deadline})
+	if err == nil && receipt.CRMID == "" {
+		err = &crm.Error{Outcome: crm.Unknown, Reason: "a success without the lead's id"}
+	}
+	if err != nil {
+		failure := crm.Classify(err)
+		e.called(s, Create, began, failure)
+		return job.Outcome{Class: outcomeClass(failure.Outcome), Reason: failure.Reason, RetryAfter: failure.RetryAfter}
+	}
+	e.called(s, Create, began, nil)
+	how := job.ByCreate
+	switch {
+	case e.CRM.Describe().Class == crm.Upsert:
+		how = job.ByUpsert
+	case receipt.Existing:
+		how = job.ByExists
+	}
+	return job.Outcome{Class: job.Created, CRMID: receipt.CRMID, How: how}
+}
+
+// called tells the observer of a request, and heeds a CRM that asks for rest.
+func (e *Engine) called(s job.State, request Request, began time.Time, failure *crm.Error) {
+	now := e.Clock.Now()
+	if failure != nil && failure.RetryAfter > 0 {
+		e.pause.extend(now.Add(min(failure.RetryAfter, e.Policy.RetryMax)))
+	}
+	e.Observer.Called(s, request, now.Sub(began), failure)
+}
+
+func outcomeClass(o crm.Outcome) job.OutcomeClass {
+	switch o {
+	case crm.NotSent:
+		return job.NotSent
+	case crm.NotApplied:
+		return job.NotApplied
+	case crm.Refused:
+		return job.Refused
+	default:
+		return job.Unknown
+	}
+}
+
+// recordTries is how often an outcome without a receipt is offered to a log
+// that is down; then the claim expires, and the outcome counts as unknown. A
+// receipt is offered for as long as the process lives.
+const recordTries = 10
+
+// conclude records the outcome of the request that was sent under fence. It
+// goes on when the context ends: what was seen must not be lost.
+func (e *Engine) conclude(ctx context.Context, s job.State, fence uint64, outcome job.Outcome) error {
+	stream := s.Key.Stream()
+	lasting := context.WithoutCancel(ctx)
+	for try := 1; ; try++ {
+		events := s.Record(fence, outcome, e.Clock.Now(), e.share(), e.rules)
+		if len(events) == 0 {
+			return nil
+		}
+		_, err := e.record(lasting, s, events...)
+		if err == nil {
+			return nil
+		}
+		if !eventlog.IsConflict(err) {
+			if hopeless := outcome.Class != job.Created || ctx.Err() != nil || errors.Is(err, eventlog.ErrInvalid); hopeless && try >= recordTries {
+				return fmt.Errorf("record that the outcome was %s %s: %w", outcome.Class, outcome.CRMID, err)
+			}
+			e.Observer.Troubled(stream, fmt.Errorf("record an outcome, try %d: %w", try, err))
+			// A context that has ended cuts the wait short, not the tries.
+			_ = e.Clock.Sleep(ctx, e.Policy.Backoff(try, e.share()))
+		}
+		fresh, err := Load(lasting, e.Log, stream)
+		if IsStopped(err) {
+			return fmt.Errorf("record that the outcome was %s %s: %w", outcome.Class, outcome.CRMID, err)
+		}
+		if err == nil {
+			s = fresh
+		}
+	}
+}

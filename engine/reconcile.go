@@ -1,0 +1,46 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/leadonce/leadonce/engine/crm"
+	"github.com/leadonce/leadonce/engine/job"
+)
+
+// reconcile looks an operation up whose outcome is unknown, once its last
+// request can no longer take effect.
+func (e *Engine) reconcile(ctx context.Context, s job.State) (time.Time, error) {
+	if !e.rules.Capability.CanFind { // the connector was another one then
+		_, err := e.record(ctx, s, job.ReconciliationNeeded{Reason: s.LastError, Human: true})
+		return time.Time{}, err
+	}
+	now := e.Clock.Now()
+	settled := e.rules.Capability.SettledAt(s.LastDeadline, e.Policy)
+	if now.Before(settled) {
+		return settled, nil
+	}
+	if until := e.pause.until(); now.Before(until) {
+		return until, nil
+	}
+	receipts, err := e.CRM.Find(ctx, s.OperationID, now.Add(e.Policy.CallTimeout))
+	if err != nil {
+		failure := crm.Classify(err)
+		e.called(s, Find, now, failure)
+		return e.patience(s, now), nil
+	}
+	e.called(s, Find, now, nil)
+	ids := make([]string, len(receipts))
+	for i, r := range receipts {
+		if r.CRMID == "" {
+			return time.Time{}, fmt.Errorf("look up %s: a lead without an id", s.Key)
+		}
+		ids[i] = r.CRMID
+	}
+	if events := s.Found(ids, now, e.rules); len(events) > 0 {
+		_, err := e.record(ctx, s, events...)
+		return time.Time{}, err
+	}
+	return e.patience(s, now), nil
+}
