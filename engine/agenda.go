@@ -210,3 +210,10 @@ func (h *dueHeap) Pop() any {
 	*h = old[:len(old)-1]
 	return x
 }
+
+// Knows reports whether the job is on the agenda, or known to be stopped.
+func (a *Agenda) Knows(stream string) bool {
+	_, open := a.entries[stream]
+	_, stopped := a.stopped[stream]
+	return open || stopped
+}

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/leadonce/leadonce/engine"
+	"github.com/leadonce/leadonce/engine/eventlog"
+	"github.com/leadonce/leadonce/engine/job"
+	"github.com/leadonce/leadonce/ingress"
+	"github.com/leadonce/leadonce/ingress/metrics"
+	"github.com/leadonce/leadonce/ingress/telegram"
+	"github.com/leadonce/leadonce/projections"
+)
+
+// app is the whole program as `serve` runs it; tests boot the same one.
+type app struct {
+	config  config
+	logger  *slog.Logger
+	log     eventlog.Log
+	models  *projections.Store
+	runner  *runner
+	server  *http.Server
+	lag     lagWatch
+	closers []func() error // in the order of opening
+}
+
+// newApp opens everything and starts nothing. The configuration is checked.
+func newApp(ctx context.Context, c config, logger *slog.Logger) (*app, error) {
+	a := &app{config: c, logger: logger}
+	if err := a.open(ctx); err != nil {
+		return nil, errors.Join(err, a.close())
+	}
+	return a, nil
+}
+
+func (a *app) open(ctx context.Context) error {
+	log, closeLog, err := openLog(ctx, a.config, true)
+	if err != nil {
+		return err
+	}
+	a.closers = append(a.closers, closeLog)
+	models, closeModels, err := openModels(ctx, a.config, projections.Options{
+		Reset: func(reason string) { a.logger.Warn("the read models are built anew", "reason", reason) },
+	})
+	if err != nil {
+		return err
+	}
+	a.models = models
+	a.closers = append(a.closers, closeModels)
+
+	clock, ids, m := systemClock{}, randomIDs{}, metrics.New()
+	observed := m.Observe(log, clock, ids)
+	a.log = observed
+	connector, err := newConnector(a.config.CRM)
+	if err != nil {
+		return mistake("%v", err)
+	}
+	observer := metrics.Observers(jobLogger{a.logger}, m)
+	e, err := engine.New(engine.Config{
+		Log: observed, CRM: connector, Clock: clock, IDs: ids, Observer: observer,
+		Plan: job.DefaultPlan, Policy: a.config.policy(), Worker: workerName(),
+	})
+	if err != nil {
+		return mistake("%v", err)
+	}
+	a.runner = newRunner(e, observer, a.config.Workers, a.snapshotPath(), a.sweepProgress)
+	a.lag = lagWatch{models: a.models, log: log}
+	m.Serve(metrics.Gauges{
+		Backlog:       a.runner.Backlog,
+		OldestOpenJob: a.oldestOpenJob,
+		ProjectionLag: map[string]func() time.Duration{"jobs": a.lag.lag},
+	})
+	return a.openServer(e, observed, m)
+}
+
+func (a *app) openServer(e *engine.Engine, observed *metrics.Log, m *metrics.Metrics) error {
+	var bots []telegram.Bot
+	for _, b := range a.config.Bots {
+		bots = append(bots, telegram.Bot{ID: b.ID, Secrets: b.Secrets})
+	}
+	var trusted []netip.Prefix
+	for _, p := range a.config.TrustedProxies {
+		trusted = append(trusted, netip.MustParsePrefix(p)) // checked
+	}
+	handler, err := telegram.New(telegram.Config{
+		Bots: bots, Accepter: waking{e, a.runner.Wake}, Logger: a.logger, Observe: m.Delivered,
+		Full:   func() bool { return a.runner.Backlog().Open >= a.config.MaxBacklog },
+		Remote: func(r *http.Request) string { return ingress.ClientAddr(r, trusted).String() },
+	})
+	if err != nil {
+		return mistake("bots: %v", err)
+	}
+	router := ingress.Router(ingress.Config{
+		Telegram: handler, Metrics: m.Handler(), Logger: a.logger,
+		Checks: []ingress.Check{
+			{Name: "log", Probe: observed.Writable},
+			{Name: "jobs", Probe: a.jobsKnown},
+			{Name: "projections", Probe: a.lag.probe},
+		},
+	})
+	a.server, err = ingress.Server(ingress.ServerConfig{
+		Address: a.config.Listen, CertFile: a.config.TLS.CertFile, KeyFile: a.config.TLS.KeyFile, Logger: a.logger,
+	}, router)
+	if err != nil {
+		return mistake("tls: %v", err)
+	}
+	return nil
+}
+
+// waking is the engine's intake, telling the runner of what is new.
+type waking struct {
+	*engine.Engine
+	wake func()
+}
+
+func (w waking) Accept(ctx context.Context, u job.Update) (job.Key, engine.Acceptance, error) {
+	key, how, err := w.Engine.Accept(ctx, u)
+	if err == nil && how != engine.Repeated {
+		w.wake()
+	}
+	return key, how, err
+}
+
+// workerName tells operators which process made a claim. Nothing depends on it.
+func workerName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return host + "-" + strconv.Itoa(os.Getpid())
+}
+
+func (a *app) snapshotPath() string {
+	if a.config.Log == "memory" {
+		return ""
+	}
+	return filepath.Join(a.config.DataDir, snapshotFile)
+}
+
+func (a *app) sweepProgress(events int) {
+	if events%100_000 == 0 {
+		a.logger.Info("reading the log for open jobs", "events", events)
+	}
+}
+
+func (a *app) jobsKnown(context.Context) error {
+	select {
+	case <-a.runner.Ready():
+		return nil
+	default:
+		return errors.New("still reading the log for open jobs")
+	}
+}
+
+func (a *app) oldestOpenJob() time.Duration {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	counts, err := a.models.Counts(ctx)
+	if err != nil {
+		return 0
+	}
+	var oldest time.Duration
+	for _, accepted := range counts.Oldest {
+		oldest = max(oldest, time.Since(accepted))
+	}
+	return oldest
+}
+
+// run serves until ctx ends: then it accepts no more, lets the jobs in hand
+// finish, and closes everything. listener's address is the one to deliver to.
+func (a *app) run(ctx context.Context, listener net.Listener) error {
+	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	calls, cutCalls := context.WithCancel(context.WithoutCancel(ctx))
+	defer cutCalls()
+	var parts sync.WaitGroup
+	parts.Go(func() { a.runner.Run(work, calls) })
+	parts.Go(func() { a.project(work) })
+	served := make(chan error, 1)
+	go func() { served <- ingress.Serve(a.server, listener) }()
+
+	var failure error
+	select {
+	case <-ctx.Done():
+		a.logger.Info("stopping: no more updates are accepted, jobs in hand are finished")
+	case failure = <-served:
+	}
+	grace := a.config.CallTimeout + a.config.policy().LeaseMargin()
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	if err := a.server.Shutdown(stopping); err != nil {
+		a.logger.Warn("deliveries were cut", "error", err)
+	}
+	stopWork()
+	cut := context.AfterFunc(stopping, cutCalls)
+	parts.Wait()
+	cut()
+	return errors.Join(failure, a.close())
+}
+
+// project keeps the read models up to date. Their trouble is shown by readyz and
+// the log, and holds up no job.
+func (a *app) project(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := a.models.Follow(ctx, a.log); err != nil && ctx.Err() == nil {
+			a.logger.Error("the read models stand still, they are tried again", "error", err)
+			_ = systemClock{}.Sleep(ctx, troublePause)
+		}
+	}
+}
+
+func (a *app) close() error {
+	var failures []error
+	for i := len(a.closers) - 1; i >= 0; i-- {
+		failures = append(failures, a.closers[i]())
+	}
+	a.closers = nil
+	return errors.Join(failures...)
+}
+
+// lagWatch judges whether the read models keep up.
+type lagWatch struct {
+	models *projections.Store
+	log    eventlog.Log
+}
+
+// tolerableLag is how old the oldest event that is not projected may be.
+const tolerableLag = 15 * time.Second
+
+func (w lagWatch) lag() time.Duration {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	lag, err := w.models.Behind(ctx, w.log)
+	if err != nil || !lag.Behind {
+		return 0
+	}
+	return time.Since(lag.Since)
+}
+
+func (w lagWatch) probe(ctx context.Context) error {
+	lag, err := w.models.Behind(ctx, w.log)
+	if err != nil {
+		return err
+	}
+	if lag.Behind && time.Since(lag.Since) > tolerableLag {
+		return fmt.Errorf("%s behind the log", time.Since(lag.Since).Round(time.Second))
+	}
+	return nil
+}

@@ -1,0 +1,323 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/leadonce/leadonce/engine/crm"
+	"github.com/leadonce/leadonce/engine/job"
+)
+
+// config is leadonce.yaml. `leadonce init` writes one with every key explained.
+type config struct {
+	Listen         string        `yaml:"listen"`
+	DataDir        string        `yaml:"data_dir"`
+	Log            string        `yaml:"log"`
+	Bots           []botConfig   `yaml:"bots"`
+	CRM            crmConfig     `yaml:"crm"`
+	Workers        int           `yaml:"workers"`
+	Lease          time.Duration `yaml:"lease"`
+	CallTimeout    time.Duration `yaml:"call_timeout"`
+	Retry          retryConfig   `yaml:"retry"`
+	ClockSkew      time.Duration `yaml:"clock_skew"`
+	MaxBacklog     int           `yaml:"max_backlog"`
+	TLS            tlsConfig     `yaml:"tls"`
+	TrustedProxies []string      `yaml:"trusted_proxies"`
+	Logging        loggingConfig `yaml:"logging"`
+}
+
+type botConfig struct {
+	ID      int64    `yaml:"id"`
+	Secrets []string `yaml:"secrets"`
+}
+
+type crmConfig struct {
+	Connector   string        `yaml:"connector"`
+	URL         string        `yaml:"url"`
+	Class       string        `yaml:"class"`
+	Settle      time.Duration `yaml:"settle"`
+	KeyValidity time.Duration `yaml:"key_validity"`
+}
+
+type retryConfig struct {
+	Attempts int           `yaml:"attempts"`
+	First    time.Duration `yaml:"first"`
+	Max      time.Duration `yaml:"max"`
+}
+
+type tlsConfig struct {
+	CertFile string `yaml:"cert_file"`
+	KeyFile  string `yaml:"key_file"`
+}
+
+type loggingConfig struct {
+	Format string `yaml:"format"`
+	Level  string `yaml:"level"`
+}
+
+// defaultConfig is what a file need not say.
+func defaultConfig() config {
+	return config{
+		Listen:      "127.0.0.1:8080",
+		DataDir:     "./data",
+		Log:         "sqlite",
+		CRM:         crmConfig{Settle: 30 * time.Second, KeyValidity: 24 * time.Hour},
+		Workers:     8,
+		Lease:       60 * time.Second,
+		CallTimeout: 20 * time.Second,
+		Retry:       retryConfig{Attempts: 8, First: time.Second, Max: 10 * time.Minute},
+		ClockSkew:   5 * time.Second,
+		MaxBacklog:  100_000,
+		Logging:     loggingConfig{Format: "text", Level: "info"},
+	}
+}
+
+// policy is the part of the configuration that decisions depend on.
+func (c config) policy() job.Policy {
+	return job.Policy{
+		MaxAttempts: c.Retry.Attempts, RetryFirst: c.Retry.First, RetryMax: c.Retry.Max,
+		Lease: c.Lease, CallTimeout: c.CallTimeout, ClockSkew: c.ClockSkew,
+	}
+}
+
+// configError is a mistake of the person who runs the program: one line that
+// names the key and the mend. It ends with exit status 2.
+type configError struct{ text string }
+
+func (e *configError) Error() string { return e.text }
+
+func mistake(format string, args ...any) error {
+	return &configError{fmt.Sprintf(format, args...)}
+}
+
+// readConfig reads the file strictly and lays the environment and then the
+// flags over it. It does not check what only `serve` needs: see check.
+func readConfig(path string, overrides map[string]string) (config, error) {
+	c := defaultConfig()
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return c, mistake("%s: no such file; write one with `leadonce init`, or name another with --config FILE", path)
+	case err != nil:
+		return c, mistake("%s: %v", path, err)
+	}
+	if err := decodeStrict(path, data, &c); err != nil {
+		return c, err
+	}
+	for _, o := range overridable {
+		for _, value := range []string{os.Getenv(o.env()), overrides[o.key]} {
+			if value == "" {
+				continue
+			}
+			if err := decodeStrict(o.key, []byte(o.document(value)), &c); err != nil {
+				return c, err
+			}
+		}
+	}
+	return c, nil
+}
+
+// override is a key that the environment and a flag can set.
+type override struct{ key, usage string }
+
+var overridable = []override{
+	{"listen", "address to listen on"},
+	{"data_dir", "folder of the log and the read models"},
+	{"log", "sqlite or memory"},
+	{"workers", "how many jobs are worked on at the same time"},
+	{"logging.format", "text or json"},
+	{"logging.level", "debug, info, warn or error"},
+}
+
+// env is the environment variable, LEADONCE_DATA_DIR for data_dir.
+func (o override) env() string {
+	return "LEADONCE_" + strings.ToUpper(strings.ReplaceAll(o.key, ".", "_"))
+}
+
+// flag is the flag's name, data-dir for data_dir.
+func (o override) flag() string { return strings.NewReplacer("_", "-", ".", "-").Replace(o.key) }
+
+// document is a YAML document that sets the key alone.
+func (o override) document(value string) string {
+	if o.key != "workers" {
+		value = "'" + strings.ReplaceAll(value, "'", "''") + "'"
+	}
+	parent, child, nested := strings.Cut(o.key, ".")
+	if nested {
+		return parent + ": {" + child + ": " + value + "}"
+	}
+	return o.key + ": " + value
+}
+
+// decodeStrict refuses unknown and repeated keys and values of another type.
+func decodeStrict(name string, data []byte, c *config) error {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return mistake("%s: the file is empty; write one with `leadonce init`", name)
+	}
+	err := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict()).Decode(c)
+	if err == nil {
+		return nil
+	}
+	where := name
+	var located yaml.Error
+	if errors.As(err, &located) && located.GetToken() != nil {
+		where = fmt.Sprintf("%s:%d", name, located.GetToken().Position.Line)
+	}
+	var unknown *yaml.UnknownFieldError
+	switch {
+	case errors.As(err, &unknown):
+		return mistake("%s: unknown key %q; the keys are in the file that `leadonce init` writes", where, unknown.Token.Value)
+	case located != nil:
+		// Without the excerpt that the library offers: it could show a secret.
+		return mistake("%s: %s", where, strings.SplitN(located.GetMessage(), "\n", 2)[0])
+	default:
+		return mistake("%s: not a YAML document of leadonce; see `leadonce init`", where)
+	}
+}
+
+var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// expand replaces ${NAME} by the environment's value.
+func expand(key, value string) (string, error) {
+	var missing string
+	expanded := reference.ReplaceAllStringFunc(value, func(ref string) string {
+		name := ref[2 : len(ref)-1]
+		v, ok := os.LookupEnv(name)
+		if !ok || v == "" {
+			missing = name
+		}
+		return v
+	})
+	if missing != "" {
+		return "", mistake("%s: the environment variable %s is not set; export it, or write the value", key, missing)
+	}
+	return expanded, nil
+}
+
+// check makes the configuration ready to serve: it fills in the environment's
+// values and returns the first mistake.
+func (c *config) check() error {
+	if err := c.checkLog(); err != nil {
+		return err
+	}
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		return mistake("listen: %q is not HOST:PORT", c.Listen)
+	}
+	if err := c.checkBots(); err != nil {
+		return err
+	}
+	if err := c.checkCRM(); err != nil {
+		return err
+	}
+	if c.Workers < 1 || c.Workers > 1000 {
+		return mistake("workers: %d, give 1 to 1000", c.Workers)
+	}
+	if c.MaxBacklog < 1 {
+		return mistake("max_backlog: %d, give at least 1", c.MaxBacklog)
+	}
+	if err := c.policy().Check(); err != nil {
+		return mistake("%v", err)
+	}
+	if (c.TLS.CertFile == "") != (c.TLS.KeyFile == "") {
+		return mistake("tls: cert_file and key_file go together; give both or none")
+	}
+	for _, proxy := range c.TrustedProxies {
+		if _, err := netip.ParsePrefix(proxy); err != nil {
+			return mistake("trusted_proxies: %q is not a network such as 10.0.0.0/8", proxy)
+		}
+	}
+	return c.Logging.check()
+}
+
+func (c *config) checkLog() error {
+	if c.Log != "sqlite" && c.Log != "memory" {
+		return mistake("log: %q is unknown, give sqlite or memory", c.Log)
+	}
+	if c.DataDir == "" {
+		return mistake("data_dir: empty, give a folder")
+	}
+	return nil
+}
+
+var secretForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+
+// maxSecrets is one in use and one during a rotation.
+const maxSecrets = 2
+
+func (c *config) checkBots() error {
+	if len(c.Bots) == 0 {
+		return mistake("bots: none; give at least one with an id and a secret")
+	}
+	seen := map[int64]bool{}
+	for i := range c.Bots {
+		b := &c.Bots[i]
+		key := fmt.Sprintf("bots[%d]", i)
+		switch {
+		case b.ID <= 0:
+			return mistake("%s.id: %d, give the number before the colon of the bot's token", key, b.ID)
+		case seen[b.ID]:
+			return mistake("%s.id: %d stands twice", key, b.ID)
+		case len(b.Secrets) == 0:
+			return mistake("%s.secrets: none; Telegram's deliveries must prove themselves, give the webhook's secret_token", key)
+		case len(b.Secrets) > maxSecrets:
+			return mistake("%s.secrets: %d, give at most %d", key, len(b.Secrets), maxSecrets)
+		}
+		seen[b.ID] = true
+		for j := range b.Secrets {
+			at := fmt.Sprintf("%s.secrets[%d]", key, j)
+			value, err := expand(at, b.Secrets[j])
+			if err != nil {
+				return err
+			}
+			if !secretForm.MatchString(value) {
+				return mistake("%s: give 1 to 256 of A-Z a-z 0-9 _ -", at)
+			}
+			b.Secrets[j] = value
+		}
+	}
+	return nil
+}
+
+func (c *config) checkCRM() error {
+	if c.CRM.Connector != "crmsim" {
+		return mistake("crm.connector: %q is unknown, give crmsim", c.CRM.Connector)
+	}
+	if _, err := crm.ParseClass(c.CRM.Class); err != nil {
+		return mistake("crm.class: %v", err)
+	}
+	value, err := expand("crm.url", c.CRM.URL)
+	if err != nil {
+		return err
+	}
+	if u, err := url.Parse(value); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return mistake("crm.url: give an http or https address, such as http://127.0.0.1:9090")
+	}
+	c.CRM.URL = value
+	if c.CRM.Settle <= 0 {
+		return mistake("crm.settle: %s, give more than the CRM's longest request and the lag of its search", c.CRM.Settle)
+	}
+	if class := crm.Class(c.CRM.Class); class == crm.IdempotencyKey && c.CRM.KeyValidity <= c.CallTimeout+c.CRM.Settle+c.ClockSkew {
+		return mistake("crm.key_validity: %s, must exceed call_timeout + crm.settle + clock_skew, or no request can be repeated", c.CRM.KeyValidity)
+	}
+	return nil
+}
+
+func (l loggingConfig) check() error {
+	if l.Format != "text" && l.Format != "json" {
+		return mistake("logging.format: %q is unknown, give text or json", l.Format)
+	}
+	if _, err := l.level(); err != nil {
+		return mistake("logging.level: %q is unknown, give debug, info, warn or error", l.Level)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/leadonce/leadonce/engine"
+	"github.com/leadonce/leadonce/engine/crm"
+	"github.com/leadonce/leadonce/engine/job"
+)
+
+func (l loggingConfig) level() (slog.Level, error) {
+	var level slog.Level
+	err := level.UnmarshalText([]byte(l.Level))
+	return level, err
+}
+
+func newLogger(w io.Writer, l loggingConfig) *slog.Logger {
+	level, err := l.level()
+	if err != nil {
+		level = slog.LevelInfo
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if l.Format == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// jobLogger writes what happens to jobs. It logs names and numbers only: never
+// the update, a field of the lead or a person's words.
+type jobLogger struct{ log *slog.Logger }
+
+var _ engine.Observer = jobLogger{}
+
+// Recorded logs each event with the job as it is after them.
+func (l jobLogger) Recorded(s job.State, events []job.Event) {
+	for _, e := range events {
+		l.log.LogAttrs(context.Background(), severity(e), e.Name(), append(about(s), details(e)...)...)
+	}
+}
+
+// Called logs each request to the CRM.
+func (l jobLogger) Called(s job.State, request engine.Request, took time.Duration, failure *crm.Error) {
+	attrs := append(about(s), slog.String("request", string(request)), slog.Duration("took", took))
+	level, outcome := slog.LevelDebug, "answered"
+	if failure != nil {
+		level, outcome = slog.LevelInfo, failure.Error()
+	}
+	l.log.LogAttrs(context.Background(), level, "CRM called", append(attrs, slog.String("outcome", outcome))...)
+}
+
+// Troubled logs a step that could not be done.
+func (l jobLogger) Troubled(stream string, err error) {
+	l.log.Warn("step failed, it is tried again", "stream", stream, "error", err)
+}
+
+func severity(e job.Event) slog.Level {
+	switch e.(type) {
+	case job.ReceiptConflicted, job.KeyConflicted:
+		return slog.LevelError
+	case job.JobDeadLettered, job.ReconciliationNeeded:
+		return slog.LevelWarn
+	case job.UpdateReceived, job.LeadConfirmed, job.NoEffectNeeded, job.LeadAbsent, job.JobRequeued:
+		return slog.LevelInfo
+	default:
+		return slog.LevelDebug
+	}
+}
+
+// about is what every line about a job carries, as far as it is known.
+func about(s job.State) []slog.Attr {
+	attrs := []slog.Attr{
+		slog.Int64("bot", s.Key.Bot), slog.Int64("update_id", s.Key.Update),
+		slog.Int64("chat", s.Chat), slog.Int64("user", s.User),
+		slog.String("kind", s.Kind), slog.String("phase", string(s.Now())),
+	}
+	if s.Key.Variant != "" {
+		attrs = append(attrs, slog.String("variant", s.Key.Variant))
+	}
+	if s.OperationID != "" {
+		attrs = append(attrs, slog.Int("attempt", s.Attempts),
+			slog.String("business_key", s.BusinessKey), slog.String("operation_id", s.OperationID))
+	}
+	if s.CRMID != "" {
+		attrs = append(attrs, slog.String("crm_id", s.CRMID))
+	}
+	return attrs
+}
+
+// details is what an event adds that the job's state does not say.
+func details(e job.Event) []slog.Attr {
+	switch e := e.(type) {
+	case job.JobClaimed:
+		return []slog.Attr{slog.String("worker", e.Worker)}
+	case job.ClaimReleased:
+		return []slog.Attr{slog.String("reason", e.Reason)}
+	case job.AttemptNotApplied:
+		return []slog.Attr{slog.String("reason", e.Reason)}
+	case job.OutcomeUnknown:
+		return []slog.Attr{slog.String("reason", e.Reason)}
+	case job.ReconciliationNeeded:
+		return []slog.Attr{slog.String("reason", e.Reason), slog.Bool("human", e.Human)}
+	case job.LeadConfirmed:
+		return []slog.Attr{slog.String("how", string(e.How))}
+	case job.ReceiptConflicted:
+		return []slog.Attr{slog.String("other_crm_id", e.CRMID)}
+	case job.KeyConflicted:
+		return []slog.Attr{slog.String("stored_as", e.StoredAs)}
+	case job.NoEffectNeeded:
+		return []slog.Attr{slog.String("reason", e.Reason), slog.String("confirmed_by", e.ConfirmedBy)}
+	case job.JobDeadLettered:
+		return []slog.Attr{slog.String("reason", e.Reason), slog.String("by", e.By)}
+	case job.JobRequeued:
+		return []slog.Attr{slog.String("by", e.By)}
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/leadonce/leadonce/engine"
+	"github.com/leadonce/leadonce/engine/crm"
+	"github.com/leadonce/leadonce/engine/eventlog"
+	"github.com/leadonce/leadonce/engine/job"
+)
+
+// signing gives a command the flags --by and --reason.
+func signing(c *cobra.Command) *job.Signature {
+	var g job.Signature
+	c.Flags().StringVar(&g.By, "by", "", "who decides; recorded (required)")
+	c.Flags().StringVar(&g.Reason, "reason", "", "why; recorded (required)")
+	return &g
+}
+
+func checkSignature(g *job.Signature) error {
+	if g.By == "" || g.Reason == "" {
+		return mistake("--by and --reason are needed: who decides, and why; both are recorded")
+	}
+	return nil
+}
+
+func jobReconcileCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "reconcile KEY (--crm-id ID | --absent) --by WHO --reason WHY",
+		Short: "Say what became of a job in needs_reconciliation",
+		Args:  exactArgs("KEY"),
+	}
+	read, g := withConfig(c), signing(c)
+	crmID := c.Flags().String("crm-id", "", "the lead exists, with this id")
+	absent := c.Flags().Bool("absent", false, "no lead was made: make a new attempt")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if (*crmID != "") == *absent {
+			return mistake("give --crm-id ID or --absent, one of them")
+		}
+		return operate(c, read, args[0], g, func(ctx context.Context, e *engine.Engine, key job.Key) (job.State, error) {
+			if *absent {
+				return e.ResolveAbsent(ctx, key, *g)
+			}
+			return e.Resolve(ctx, key, *crmID, *g)
+		})
+	}
+	return c
+}
+
+func operatorCommand(name, short string, act func(*engine.Engine, context.Context, job.Key, job.Signature) (job.State, error)) *cobra.Command {
+	c := &cobra.Command{Use: name + " KEY --by WHO --reason WHY", Short: short, Args: exactArgs("KEY")}
+	read, g := withConfig(c), signing(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return operate(c, read, args[0], g, func(ctx context.Context, e *engine.Engine, key job.Key) (job.State, error) {
+			return act(e, ctx, key, *g)
+		})
+	}
+	return c
+}
+
+// operate does a person's act through an engine of its own: `serve` may be
+// running on the same log.
+func operate(c *cobra.Command, read func() (config, error), arg string, g *job.Signature, act func(context.Context, *engine.Engine, job.Key) (job.State, error)) error {
+	key, err := parseKey(arg)
+	if err != nil {
+		return err
+	}
+	if err := checkSignature(g); err != nil {
+		return err
+	}
+	return withLog(c, read, func(ctx context.Context, config config, log eventlog.Log) error {
+		if err := config.checkCRM(); err != nil {
+			return err
+		}
+		connector, err := newConnector(config.CRM)
+		if err != nil {
+			return err
+		}
+		e, err := engine.New(engine.Config{
+			Log: log, CRM: connector, Clock: systemClock{}, IDs: randomIDs{}, Observer: silent{},
+			Plan: job.DefaultPlan, Policy: config.policy(), Worker: workerName(),
+		})
+		if err != nil {
+			return mistake("%v", err)
+		}
+		s, err := act(ctx, e, key)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.OutOrStdout(), "%s is now %s\n", key, s.Now())
+		return nil
+	})
+}
+
+// silent observes nothing: the command prints its own result.
+type silent struct{}
+
+func (silent) Recorded(job.State, []job.Event)                             {}
+func (silent) Called(job.State, engine.Request, time.Duration, *crm.Error) {}
+func (silent) Troubled(string, error)                                      {}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"net"
+
+	"github.com/spf13/cobra"
+)
+
+func serveCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Accept updates and make leads, until SIGTERM or Ctrl-C",
+		Args:  noArgs,
+	}
+	read := withConfig(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		config, err := read()
+		if err != nil {
+			return err
+		}
+		if err := config.check(); err != nil {
+			return err
+		}
+		logger := newLogger(c.ErrOrStderr(), config.Logging)
+		// The address first: a port that is taken should not open a log.
+		listener, err := net.Listen("tcp", config.Listen)
+		if err != nil {
+			return mistake("listen: %v; stop the other process, or choose another address", err)
+		}
+		a, err := newApp(c.Context(), config, logger)
+		if err != nil {
+			listener.Close()
+			return err
+		}
+		scheme := "http"
+		if config.TLS.CertFile != "" {
+			scheme = "https"
+		}
+		logger.Info("serving", "address", fmt.Sprintf("%s://%s", scheme, listener.Addr()),
+			"bots", len(config.Bots), "log", config.Log, "data_dir", config.DataDir,
+			"crm", config.CRM.Connector, "class", config.CRM.Class, "workers", config.Workers)
+		if config.Log == "memory" {
+			logger.Warn("log: memory keeps nothing over a restart; use it for trials only")
+		}
+		if err := a.run(c.Context(), listener); err != nil {
+			return err
+		}
+		logger.Info("stopped")
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/leadonce/leadonce/engine/crm"
+	crmsimconnector "github.com/leadonce/leadonce/engine/crm/crmsim"
+	"github.com/leadonce/leadonce/engine/eventlog"
+	"github.com/leadonce/leadonce/engine/eventlog/memory"
+	"github.com/leadonce/leadonce/engine/eventlog/sqlite"
+	"github.com/leadonce/leadonce/projections"
+)
+
+// This file chooses the adapters; no other one names them.
+
+// Files in the data folder.
+const (
+	logFile      = "log.db"
+	modelsFile   = "projections.db"
+	snapshotFile = "agenda.json"
+)
+
+// openLog opens the log that the configuration names, and returns how to close
+// it. create says whether a log that is not there may be made.
+func openLog(ctx context.Context, c config, create bool) (eventlog.Log, func() error, error) {
+	if c.Log == "memory" {
+		return memory.New(), func() error { return nil }, nil
+	}
+	path := filepath.Join(c.DataDir, logFile)
+	if _, err := os.Stat(path); err != nil && !create {
+		return nil, nil, mistake("%s: no log there; name the folder of a running leadonce with --data-dir, or start one with `leadonce serve`", path)
+	}
+	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+		return nil, nil, mistake("data_dir: %v", err)
+	}
+	l, err := sqlite.Open(ctx, path, sqlite.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return l, l.Close, nil
+}
+
+// newConnector is the CRM that the configuration names.
+func newConnector(c crmConfig) (crm.Connector, error) {
+	return crmsimconnector.New(crmsimconnector.Config{
+		URL: c.URL, Class: crm.Class(c.Class), KeyValidity: c.KeyValidity, Settle: c.Settle,
+	})
+}
+
+// openModels opens the read models. Those of the memory log live as long as it.
+func openModels(ctx context.Context, c config, options projections.Options) (*projections.Store, func() error, error) {
+	dir, remove := c.DataDir, func() error { return nil }
+	if c.Log == "memory" {
+		var err error
+		if dir, err = os.MkdirTemp("", "leadonce-"); err != nil {
+			return nil, nil, fmt.Errorf("open the read models: %w", err)
+		}
+		remove = func() error { return os.RemoveAll(dir) }
+	}
+	s, err := projections.Open(ctx, filepath.Join(dir, modelsFile), options)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, func() error {
+		if err := s.Close(); err != nil {
+			return err
+		}
+		return remove()
+	}, nil
+}

@@ -1,0 +1,173 @@
+package audit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/leadonce/leadonce/engine"
+	"github.com/leadonce/leadonce/engine/eventlog"
+	"github.com/leadonce/leadonce/engine/job"
+)
+
+// Kind is what is wrong with a job, an operation or a lead.
+type Kind string
+
+// The kinds of findings in the log alone.
+const (
+	Illegal     Kind = "illegal"     // events that the machine does not allow, or that contradict each other
+	Undecodable Kind = "undecodable" // an event that this release cannot read
+	Unfindable  Kind = "unfindable"  // neither final nor known to a sweep
+	Doubled     Kind = "doubled"     // more than one lead for one operation
+	Incident    Kind = "incident"    // a CRM id that contradicts what is recorded
+)
+
+// Finding is one broken promise.
+type Finding struct {
+	Kind    Kind   `json:"kind"`
+	Subject string `json:"subject"` // event key, stream or operation id
+	Detail  string `json:"detail"`
+}
+
+// Report is what a log says.
+type Report struct {
+	Events     int               `json:"events"`
+	Jobs       int               `json:"jobs"`
+	Phases     map[job.Phase]int `json:"phases"`
+	Leads      int               `json:"leads"`      // operations with a confirmed lead
+	Duplicates int               `json:"duplicates"` // deliveries noted as repeated
+	Conflicts  int               `json:"conflicts"`  // updates under a key that was taken
+	Findings   []Finding         `json:"findings"`
+
+	operations map[string]operation
+}
+
+// operation is what the log says about one operation.
+type operation struct {
+	key   job.Key // of the job that confirmed it, or else of the last to claim it
+	phase job.Phase
+	crmID string
+}
+
+// Verify reads the whole log. progress, which may be nil, is called now and then
+// with the number of events read so far. The error is the log's; what is wrong
+// with its content is in the report.
+func Verify(ctx context.Context, log eventlog.Log, progress func(events int)) (Report, error) {
+	v := verifier{log: log, report: Report{Phases: map[job.Phase]int{}, operations: map[string]operation{}}}
+	agenda := engine.NewAgenda()
+	if err := agenda.Sweep(ctx, log, nil); err != nil {
+		return v.report, err
+	}
+	v.knows = agenda.Knows
+	for r, err := range log.ReadAll(ctx, eventlog.Start) {
+		if err != nil {
+			return v.report, err
+		}
+		if v.report.Events++; v.report.Events%10_000 == 0 && progress != nil {
+			progress(v.report.Events)
+		}
+		// Stream by stream, at its first event: then only the operations are kept.
+		if r.Revision == 0 && strings.HasPrefix(r.Stream, job.JobStreams) {
+			if err := v.job(ctx, r.Stream); err != nil {
+				return v.report, err
+			}
+		}
+	}
+	return v.report, nil
+}
+
+type verifier struct {
+	log    eventlog.Log
+	knows  func(stream string) bool
+	report Report
+}
+
+func (v *verifier) find(kind Kind, subject, format string, args ...any) {
+	v.report.Findings = append(v.report.Findings, Finding{kind, subject, fmt.Sprintf(format, args...)})
+}
+
+// job decides one stream again.
+func (v *verifier) job(ctx context.Context, stream string) error {
+	v.report.Jobs++
+	var s job.State
+	next := uint64(0)
+	for r, err := range v.log.ReadStream(ctx, stream, 0) {
+		if err != nil {
+			return err
+		}
+		if r.Revision != next {
+			v.find(Illegal, stream, "revision %d follows %d", r.Revision, next)
+		}
+		next = r.Revision + 1
+		event, err := job.Decode(r.Type, r.Data)
+		if err != nil {
+			v.find(Undecodable, stream, "revision %d, position %s: %v", r.Revision, r.Position, err)
+			return nil
+		}
+		if _, err := job.Walk(s.Now(), event); err != nil {
+			v.find(Illegal, stream, "revision %d: %v", r.Revision, err)
+		}
+		v.event(stream, s, event)
+		s = s.Evolve(event, r.Time)
+	}
+	v.ended(stream, s)
+	return nil
+}
+
+// event checks what an event says against the job before it.
+func (v *verifier) event(stream string, before job.State, event job.Event) {
+	switch e := event.(type) {
+	case job.UpdateReceived:
+		if e.Stream() != stream {
+			v.find(Illegal, stream, "holds the update of %s", e.Key)
+		}
+		u, err := job.ParseUpdate(e.Bot, []byte(e.Update))
+		if err != nil || u.Fingerprint != e.Fingerprint || u.ID != e.Key.Update {
+			v.find(Illegal, stream, "the update's bytes do not give its id and fingerprint (SHA-256 of the bytes: %s)", digest(e.Update))
+		}
+	case job.JobClaimed:
+		if want := job.OperationID(before.Key.Bot, e.Action, e.BusinessKey); e.OperationID != want {
+			v.find(Illegal, before.Key.String(), "operation %s is not the one of its business key, %s", e.OperationID, want)
+		}
+		if before.OperationID != "" && before.OperationID != e.OperationID {
+			v.find(Illegal, before.Key.String(), "its operation changed from %s to %s", before.OperationID, e.OperationID)
+		}
+		if e.Attempt != before.Attempts+1 {
+			v.find(Illegal, before.Key.String(), "attempt %d follows attempt %d", e.Attempt, before.Attempts)
+		}
+	case job.DeliveryRepeated:
+		v.report.Duplicates++
+	case job.KeyConflicted:
+		v.report.Conflicts++
+	case job.ReceiptConflicted:
+		v.find(Incident, before.Key.String(), "the CRM answered with lead %s, but recorded is %q", e.CRMID, e.Confirmed)
+	}
+}
+
+// ended checks the job as it is now.
+func (v *verifier) ended(stream string, s job.State) {
+	v.report.Phases[s.Now()]++
+	if !s.Phase.Final() && !v.knows(stream) {
+		v.find(Unfindable, s.Key.String(), "in phase %s, and no sweep finds it", s.Now())
+	}
+	if s.OperationID == "" {
+		return
+	}
+	other, exists := v.report.operations[s.OperationID]
+	if s.CRMID != "" {
+		v.report.Leads++
+		if exists && other.crmID != "" {
+			v.find(Doubled, s.OperationID, "confirmed by %s as lead %s and by %s as lead %s", other.key, other.crmID, s.Key, s.CRMID)
+		}
+	}
+	if !exists || other.crmID == "" {
+		v.report.operations[s.OperationID] = operation{s.Key, s.Phase, s.CRMID}
+	}
+}
+
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
