@@ -68,7 +68,7 @@ func newRoot() *cobra.Command {
 	})
 	root.AddCommand(
 		serveCommand(), initCommand(), configCommand(), jobCommand(), auditCommand(),
-		projectionsCommand(), crmsimCommand(), versionCommand(),
+		projectionsCommand(), crmsimCommand(), demoCommand(), versionCommand(),
 	)
 	return root
 }

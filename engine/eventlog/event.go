@@ -92,6 +92,9 @@ func (e Expected) String() string {
 
 // CheckAppend returns ErrInvalid, with the reason, when the arguments of an
 // append break a limit of the port. Every adapter calls it first.
+//
+// Times round-trip in the years 1 to 9999, in UTC: that is all RFC 3339 can say.
+// A time beyond them is not refused here.
 func CheckAppend(stream string, expected Expected, events []Proposed) error {
 	if err := CheckStream(stream); err != nil {
 		return err

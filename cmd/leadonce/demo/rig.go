@@ -1,0 +1,255 @@
+package demo
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// rig is one CRM and one engine, each a process of its own.
+type rig struct {
+	class, dir, exe, secret string
+	seed                    uint64
+	faults                  float64
+
+	crmURL, engineURL string
+	crm               *exec.Cmd
+	kills             atomic.Int64
+
+	mu     sync.Mutex // guards engine
+	engine *exec.Cmd
+}
+
+// The rig's CRM hangs for a second where a real one hangs for twenty, and all
+// waits are in proportion. settle leaves 2.5 s for a busy machine.
+const configuration = `listen: %s
+data_dir: %s
+bots:
+  - {id: 700000001, secrets: ["${DEMO_SECRET}"]}
+  - {id: 700000002, secrets: ["${DEMO_SECRET}"]}
+crm: {connector: crmsim, url: "%s", class: %s, settle: 4s}
+workers: 8
+lease: 1500ms
+call_timeout: 700ms
+retry: {attempts: 12, first: 100ms, max: 2s}
+clock_skew: 100ms
+`
+
+func (r *rig) config() string { return filepath.Join(r.dir, "leadonce.yaml") }
+
+// start starts the CRM and then the engine.
+func (r *rig) start(ctx context.Context) error {
+	if err := os.MkdirAll(r.dir, 0o700); err != nil {
+		return err
+	}
+	crmAddress, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	engineAddress, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	r.crmURL, r.engineURL = "http://"+crmAddress, "http://"+engineAddress
+	text := fmt.Sprintf(configuration, engineAddress, filepath.Join(r.dir, "data"), r.crmURL, r.class)
+	if err := os.WriteFile(r.config(), []byte(text), 0o600); err != nil {
+		return err
+	}
+	r.crm, err = r.spawn("crmsim.log", "crmsim", "--listen", crmAddress, "--class", r.class,
+		"--faults", strconv.FormatFloat(r.faults, 'g', -1, 64), "--seed", strconv.FormatUint(r.seed, 10),
+		"--hang", "1s", "--index-lag", "300ms", "--retry-after", "200ms", "--journal", filepath.Join(r.dir, "crm.jsonl"))
+	if err != nil {
+		return err
+	}
+	if err := r.startEngine(); err != nil {
+		return err
+	}
+	return errors.Join(await(ctx, r.crmURL+"/oracle/stats"), await(ctx, r.engineURL+"/readyz"))
+}
+
+// freeAddress is an address on the loopback interface that was free just now.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// spawn starts a subcommand of this program; its output goes to a file.
+func (r *rig) spawn(logName string, args ...string) (*exec.Cmd, error) {
+	log, err := os.OpenFile(filepath.Join(r.dir, logName), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close() // the process has its own
+	c := exec.Command(r.exe, args...)
+	c.Env = append(os.Environ(), "DEMO_SECRET="+r.secret)
+	c.Stdout, c.Stderr = log, log
+	return c, c.Start()
+}
+
+func (r *rig) startEngine() error {
+	c, err := r.spawn("serve.log", "serve", "--config", r.config())
+	if err == nil {
+		r.engine = c
+	}
+	return err
+}
+
+// await asks the address until it answers 200.
+func await(ctx context.Context, url string) error {
+	for {
+		status := "no answer"
+		if response, err := http.Get(url); err == nil {
+			response.Body.Close()
+			if status = response.Status; response.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %s", url, status)
+		}
+	}
+}
+
+// kill ends the engine as a power cut would, and starts it again.
+func (r *rig) kill() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.engine.Process.Kill(); err != nil {
+		return fmt.Errorf("kill the engine: %w", err)
+	}
+	_ = r.engine.Wait() // it was killed: that is its answer
+	r.kills.Add(1)
+	return r.startEngine()
+}
+
+// stop ends both processes, the engine first, and reports an engine that does
+// not stop cleanly.
+func (r *rig) stop() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var err error
+	if r.engine != nil {
+		_ = r.engine.Process.Signal(syscall.SIGTERM) // one that is gone says so in Wait
+		if failure := r.engine.Wait(); failure != nil {
+			err = fmt.Errorf("the engine stopped with %w; see %s", failure, filepath.Join(r.dir, "serve.log"))
+		}
+		r.engine = nil
+	}
+	if r.crm != nil {
+		_ = r.crm.Process.Signal(syscall.SIGTERM)
+		_ = r.crm.Wait()
+		r.crm = nil
+	}
+	return err
+}
+
+// open is how many jobs the engine still works on, by its own metrics.
+func (r *rig) open(ctx context.Context) (int, error) {
+	body, err := fetch(ctx, r.engineURL+"/metrics")
+	if err != nil {
+		return 0, err
+	}
+	lines := bufio.NewScanner(bytes.NewReader(body))
+	for lines.Scan() {
+		if value, ok := strings.CutPrefix(lines.Text(), `leadonce_jobs{state="open"} `); ok {
+			return strconv.Atoi(value)
+		}
+	}
+	return 0, errors.New("the engine's metrics do not tell the open jobs")
+}
+
+func fetch(ctx context.Context, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s", url, response.Status)
+	}
+	return io.ReadAll(response.Body)
+}
+
+// auditReport is what `audit verify --output json` prints.
+type auditReport struct {
+	Jobs     int            `json:"jobs"`
+	Phases   map[string]int `json:"phases"`
+	Findings []struct {
+		Kind    string `json:"kind"`
+		Subject string `json:"subject"`
+		Detail  string `json:"detail"`
+	} `json:"findings"`
+}
+
+// audit runs `audit verify` against the CRM's list.
+func (r *rig) audit(ctx context.Context) (report auditReport, err error) {
+	return report, r.ask(ctx, &report, "audit", "verify", "--crm")
+}
+
+// The phase of a job that waits for a person, and what jobs calls it while it
+// only waits for the time to look its lead up.
+const (
+	needsReconciliation = "needs_reconciliation"
+	toBeLookedUp        = "to be looked up"
+)
+
+// jobs runs `job list` and returns the phases of the jobs by where Telegram saw
+// the update.
+func (r *rig) jobs(ctx context.Context) (map[place][]string, error) {
+	var list []struct {
+		Bot      int64  `json:"bot"`
+		UpdateID int64  `json:"update_id"`
+		Phase    string `json:"phase"`
+		Human    bool   `json:"human"`
+	}
+	if err := r.ask(ctx, &list, "job", "list", "--limit", "10000000"); err != nil {
+		return nil, err
+	}
+	phases := map[place][]string{}
+	for _, j := range list {
+		at := place{j.Bot, j.UpdateID}
+		if j.Phase == needsReconciliation && !j.Human {
+			j.Phase = toBeLookedUp
+		}
+		phases[at] = append(phases[at], j.Phase)
+	}
+	return phases, nil
+}
+
+// ask runs a subcommand and reads the JSON that it prints. An exit status of 1
+// with an answer is an answer: it has findings.
+func (r *rig) ask(ctx context.Context, answer any, args ...string) error {
+	var failure bytes.Buffer
+	c := exec.CommandContext(ctx, r.exe, append(args, "--config", r.config(), "--output", "json")...)
+	c.Env = append(os.Environ(), "DEMO_SECRET="+r.secret)
+	c.Stderr = &failure
+	out, err := c.Output()
+	if len(out) == 0 {
+		return fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, failure.String())
+	}
+	return json.Unmarshal(out, answer)
+}
