@@ -44,9 +44,7 @@ func (e *Engine) acceptVariant(ctx context.Context, u job.Update, holder job.Sta
 	if err != nil {
 		return key, "", err
 	}
-	if holder.EventCount > 0 {
-		e.note(ctx, holder, holder.Conflict(u, key))
-	}
+	e.note(ctx, holder, holder.Conflict(u, key))
 	if stored {
 		return key, Conflicted, nil
 	}
@@ -89,7 +87,7 @@ func (e *Engine) store(ctx context.Context, u job.Update, key job.Key) (holder j
 // note records what is good to know about a job that is stored. The answer to
 // the delivery does not depend on it.
 func (e *Engine) note(ctx context.Context, s job.State, events []job.Event) {
-	if len(events) == 0 {
+	if len(events) == 0 || s.EventCount == 0 { // without an event it has no key to note it under
 		return
 	}
 	proposed, err := e.propose(e.Clock.Now(), events...)

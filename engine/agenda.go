@@ -18,6 +18,7 @@ type Agenda struct {
 	checkpoint eventlog.Checkpoint
 	entries    map[string]*entry
 	due        dueHeap
+	busy       map[string]bool   // handed out by Next, whatever became of them since
 	stopped    map[string]string // stream → why
 	waiting    int               // entries for a human
 }
@@ -27,13 +28,12 @@ type entry struct {
 	revision uint64 // of the newest event that was swept
 	due      time.Time
 	waiting  bool // for a human
-	busy     bool // handed out by Next
 	at       int  // index in the heap, -1 when not in it
 }
 
 // NewAgenda is an agenda that has read nothing yet.
 func NewAgenda() *Agenda {
-	return &Agenda{entries: map[string]*entry{}, stopped: map[string]string{}}
+	return &Agenda{entries: map[string]*entry{}, busy: map[string]bool{}, stopped: map[string]string{}}
 }
 
 // progressEvery is after how many events a sweep reports.
@@ -95,7 +95,7 @@ func (a *Agenda) put(stream string, revision uint64, due time.Time, waiting bool
 
 // place keeps the heap to the entries that Next may hand out.
 func (a *Agenda) place(x *entry) {
-	switch wanted := !x.waiting && !x.busy; {
+	switch wanted := !x.waiting && !a.busy[x.stream]; {
 	case wanted && x.at < 0:
 		heap.Push(&a.due, x)
 	case wanted:
@@ -126,7 +126,7 @@ func (a *Agenda) Next(now time.Time) (stream string, ok bool) {
 		return "", false
 	}
 	x := a.due[0]
-	x.busy = true
+	a.busy[x.stream] = true
 	a.place(x)
 	return x.stream, true
 }
@@ -135,11 +135,11 @@ func (a *Agenda) Next(now time.Time) (stream string, ok bool) {
 // recorded is known. A verdict about an older revision than the newest one swept
 // is void: an event that came later knows better.
 func (a *Agenda) Done(stream string, v Verdict) {
+	delete(a.busy, stream)
 	x, ok := a.entries[stream]
 	if !ok {
 		return // final, or stopped
 	}
-	x.busy = false
 	if x.revision <= v.Revision {
 		switch v.Schedule {
 		case job.DueAt:
@@ -158,6 +158,7 @@ func (a *Agenda) Done(stream string, v Verdict) {
 
 // Stop takes a job off the agenda that cannot be decoded.
 func (a *Agenda) Stop(stream, why string) {
+	delete(a.busy, stream)
 	a.remove(stream)
 	a.stopped[stream] = why
 }

@@ -19,8 +19,15 @@ func (e *Engine) attempt(ctx context.Context, s job.State, plan job.Plan) error 
 	}
 	fence := s.Claim.Fence
 	s, may, err := e.permit(ctx, s)
-	if !may || err != nil {
-		return err
+	switch {
+	case err != nil:
+		// Nothing has left. A claim that stayed behind would count as ambiguous.
+		if !eventlog.IsConflict(err) {
+			e.Observer.Troubled(s.Key.Stream(), fmt.Errorf("keep a claim: %w", err))
+		}
+		return e.conclude(ctx, s, fence, job.Outcome{Class: job.NotSent, Reason: "the claim could not be kept until the request"})
+	case !may:
+		return nil
 	}
 	return e.conclude(ctx, s, fence, e.call(ctx, s, plan))
 }
@@ -108,7 +115,7 @@ const recordTries = 10
 func (e *Engine) conclude(ctx context.Context, s job.State, fence uint64, outcome job.Outcome) error {
 	stream := s.Key.Stream()
 	lasting := context.WithoutCancel(ctx)
-	for try := 1; ; try++ {
+	for failures := 0; ; {
 		events := s.Record(fence, outcome, e.Clock.Now(), e.share(), e.rules)
 		if len(events) == 0 {
 			return nil
@@ -117,20 +124,22 @@ func (e *Engine) conclude(ctx context.Context, s job.State, fence uint64, outcom
 		if err == nil {
 			return nil
 		}
-		if !eventlog.IsConflict(err) {
-			if hopeless := outcome.Class != job.Created || ctx.Err() != nil || errors.Is(err, eventlog.ErrInvalid); hopeless && try >= recordTries {
-				return fmt.Errorf("record that the outcome was %s %s: %w", outcome.Class, outcome.CRMID, err)
-			}
-			e.Observer.Troubled(stream, fmt.Errorf("record an outcome, try %d: %w", try, err))
-			// A context that has ended cuts the wait short, not the tries.
-			_ = e.Clock.Sleep(ctx, e.Policy.Backoff(try, e.share()))
+		fresh, unread := Load(lasting, e.Log, stream)
+		if unread == nil && fresh.EventCount > s.EventCount { // decide anew
+			s = fresh
+			continue
 		}
-		fresh, err := Load(lasting, e.Log, stream)
-		if IsStopped(err) {
+		failures++
+		hopeless := outcome.Class != job.Created || ctx.Err() != nil || errors.Is(err, eventlog.ErrInvalid)
+		switch {
+		case IsStopped(unread):
+			return fmt.Errorf("record that the outcome was %s %s: %w", outcome.Class, outcome.CRMID, unread)
+		case hopeless && failures >= recordTries:
 			return fmt.Errorf("record that the outcome was %s %s: %w", outcome.Class, outcome.CRMID, err)
 		}
-		if err == nil {
-			s = fresh
-		}
+		e.Observer.Troubled(stream, fmt.Errorf("record an outcome, try %d: %w", failures, err))
+		// A context that has ended cuts the wait short, not the tries. The wait
+		// stays short: once the claim expires, others act without this outcome.
+		_ = e.Clock.Sleep(ctx, min(e.Policy.Backoff(failures, e.share()), e.Policy.LeaseMargin()))
 	}
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/leadonce/leadonce/engine/crm"
@@ -25,19 +24,18 @@ func (e *Engine) reconcile(ctx context.Context, s job.State) (time.Time, error) 
 		return until, nil
 	}
 	receipts, err := e.CRM.Find(ctx, s.OperationID, now.Add(e.Policy.CallTimeout))
+	ids := make([]string, len(receipts))
+	for i, r := range receipts {
+		if ids[i] = r.CRMID; r.CRMID == "" && err == nil {
+			err = &crm.Error{Outcome: crm.Unknown, Reason: "the lookup found a lead without an id"}
+		}
+	}
 	if err != nil {
 		failure := crm.Classify(err)
 		e.called(s, Find, now, failure)
 		return e.patience(s, now), nil
 	}
 	e.called(s, Find, now, nil)
-	ids := make([]string, len(receipts))
-	for i, r := range receipts {
-		if r.CRMID == "" {
-			return time.Time{}, fmt.Errorf("look up %s: a lead without an id", s.Key)
-		}
-		ids[i] = r.CRMID
-	}
 	if events := s.Found(ids, now, e.rules); len(events) > 0 {
 		_, err := e.record(ctx, s, events...)
 		return time.Time{}, err

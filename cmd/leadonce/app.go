@@ -66,7 +66,7 @@ func (a *app) open(ctx context.Context) error {
 	if err != nil {
 		return mistake("%v", err)
 	}
-	observer := metrics.Observers(jobLogger{a.logger}, m)
+	observer := metrics.Observers(jobLogger{a.logger, log}, m)
 	e, err := engine.New(engine.Config{
 		Log: observed, CRM: connector, Clock: clock, IDs: ids, Observer: observer,
 		Plan: job.DefaultPlan, Policy: a.config.policy(), Worker: workerName(),
@@ -196,13 +196,15 @@ func (a *app) run(ctx context.Context, listener net.Listener) error {
 		a.logger.Info("stopping: no more updates are accepted, jobs in hand are finished")
 	case failure = <-served:
 	}
+	// No new job from here on, so that the calls in hand have all of the grace,
+	// however long a slow delivery takes.
+	stopWork()
 	grace := a.config.CallTimeout + a.config.policy().LeaseMargin()
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	if err := a.server.Shutdown(stopping); err != nil {
 		a.logger.Warn("deliveries were cut", "error", err)
 	}
-	stopWork()
 	cut := context.AfterFunc(stopping, cutCalls)
 	parts.Wait()
 	cut()

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -35,16 +37,9 @@ func auditCommand() *cobra.Command {
 			return err
 		}
 		return withLog(c, read, func(ctx context.Context, config config, log eventlog.Log) error {
-			report, err := audit.Verify(ctx, log, eventProgress(c.ErrOrStderr()))
+			report, err := verify(ctx, config, log, *from, eventProgress(c.ErrOrStderr()))
 			if err != nil {
 				return err
-			}
-			if *from != "" {
-				leads, err := readLeads(ctx, config, *from)
-				if err != nil {
-					return err
-				}
-				report.Compare(leads)
 			}
 			if out.json() {
 				err = writeJSON(c.OutOrStdout(), report)
@@ -59,6 +54,24 @@ func auditCommand() *cobra.Command {
 	}
 	parent.AddCommand(c)
 	return parent
+}
+
+// verify audits the log, and compares it with the CRM's leads if from names them.
+func verify(ctx context.Context, c config, log eventlog.Log, from string, progress func(int)) (audit.Report, error) {
+	if from == "" {
+		return audit.Verify(ctx, log, progress)
+	}
+	before, err := readLeads(ctx, c, from)
+	if err != nil {
+		return audit.Report{}, err
+	}
+	report, err := audit.Verify(ctx, log, progress)
+	if err != nil {
+		return report, err
+	}
+	after, err := readLeads(ctx, c, from)
+	report.Compare(before, after)
+	return report, err
 }
 
 func eventProgress(w io.Writer) func(int) {
@@ -123,6 +136,10 @@ func openLeads(ctx context.Context, from string) (io.ReadCloser, error) {
 		return nil, mistake("--crm: not an address")
 	}
 	response, err := http.DefaultClient.Do(req)
+	var failure *url.Error
+	if errors.As(err, &failure) {
+		err = failure.Err // without the address: it may hold a password
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--crm: the CRM cannot be asked: %w", err)
 	}

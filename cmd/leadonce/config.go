@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -11,8 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"time"
-
-	"github.com/goccy/go-yaml"
 
 	"github.com/leadonce/leadonce/engine/crm"
 	"github.com/leadonce/leadonce/engine/job"
@@ -115,13 +113,12 @@ func readConfig(path string, overrides map[string]string) (config, error) {
 		return c, err
 	}
 	for _, o := range overridable {
-		for _, value := range []string{os.Getenv(o.env()), overrides[o.key]} {
-			if value == "" {
-				continue
-			}
-			if err := decodeStrict(o.key, []byte(o.document(value)), &c); err != nil {
-				return c, err
-			}
+		value := cmp.Or(overrides[o.key], os.Getenv(o.env()))
+		if value == "" {
+			continue
+		}
+		if err := decodeStrict(o.key, []byte(o.document(value)), &c); err != nil {
+			return c, err
 		}
 	}
 	return c, nil
@@ -157,32 +154,6 @@ func (o override) document(value string) string {
 		return parent + ": {" + child + ": " + value + "}"
 	}
 	return o.key + ": " + value
-}
-
-// decodeStrict refuses unknown and repeated keys and values of another type.
-func decodeStrict(name string, data []byte, c *config) error {
-	if len(bytes.TrimSpace(data)) == 0 {
-		return mistake("%s: the file is empty; write one with `leadonce init`", name)
-	}
-	err := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict()).Decode(c)
-	if err == nil {
-		return nil
-	}
-	where := name
-	var located yaml.Error
-	if errors.As(err, &located) && located.GetToken() != nil {
-		where = fmt.Sprintf("%s:%d", name, located.GetToken().Position.Line)
-	}
-	var unknown *yaml.UnknownFieldError
-	switch {
-	case errors.As(err, &unknown):
-		return mistake("%s: unknown key %q; the keys are in the file that `leadonce init` writes", where, unknown.Token.Value)
-	case located != nil:
-		// Without the excerpt that the library offers: it could show a secret.
-		return mistake("%s: %s", where, strings.SplitN(located.GetMessage(), "\n", 2)[0])
-	default:
-		return mistake("%s: not a YAML document of leadonce; see `leadonce init`", where)
-	}
 }
 
 var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
@@ -305,6 +276,9 @@ func (c *config) checkCRM() error {
 	c.CRM.URL = value
 	if c.CRM.Settle <= 0 {
 		return mistake("crm.settle: %s, give more than the CRM's longest request and the lag of its search", c.CRM.Settle)
+	}
+	if _, err := newConnector(c.CRM); err != nil {
+		return mistake("%v", err)
 	}
 	if class := crm.Class(c.CRM.Class); class == crm.IdempotencyKey && c.CRM.KeyValidity <= c.CallTimeout+c.CRM.Settle+c.ClockSkew {
 		return mistake("crm.key_validity: %s, must exceed call_timeout + crm.settle + clock_skew, or no request can be repeated", c.CRM.KeyValidity)

@@ -17,7 +17,12 @@ func initCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a commented configuration (default leadonce.yaml)",
-		Args:  cobra.MaximumNArgs(1),
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return mistake("leadonce init takes at most one FILE; see `leadonce init --help`")
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			path := "leadonce.yaml"
 			if len(args) == 1 {

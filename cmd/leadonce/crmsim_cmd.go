@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 
@@ -44,7 +45,7 @@ func crmsimCommand() *cobra.Command {
 			return mistake("--listen: %v; stop the other process, or choose another address", err)
 		}
 		fmt.Fprintf(c.ErrOrStderr(), "crmsim: class %s, faults %g, on http://%s; its leads: GET /oracle/effects\n", config.Class, config.Faults, listener.Addr())
-		return s.Serve(c.Context(), listener)
+		return errors.Join(s.Serve(c.Context(), listener), s.Close())
 	}
 	return c
 }

@@ -112,6 +112,8 @@ func noteOn(j projections.Job) string {
 		return fmt.Sprintf("stopped at revision %d: %s", j.Stopped.Revision, j.Stopped.Reason)
 	case j.Human:
 		return "waits for you: " + j.LastError
+	case j.CRMID != "":
+		return "" // what went wrong on the way is no news any more
 	case j.ConfirmedBy != "":
 		return "made by " + j.ConfirmedBy
 	default:
@@ -173,6 +175,11 @@ func jobShowCommand() *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := out.check(); err != nil {
 			return err
+		}
+		if !strings.HasPrefix(args[0], job.JobStreams) {
+			if _, err := parseKey(args[0]); err != nil {
+				return err
+			}
 		}
 		return withModels(c, read, func(ctx context.Context, models *projections.Store, _ eventlog.Log) error {
 			j, err := models.Job(ctx, args[0])

@@ -8,6 +8,7 @@ import (
 
 	"github.com/leadonce/leadonce/engine"
 	"github.com/leadonce/leadonce/engine/crm"
+	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/job"
 )
 
@@ -31,7 +32,10 @@ func newLogger(w io.Writer, l loggingConfig) *slog.Logger {
 
 // jobLogger writes what happens to jobs. It logs names and numbers only: never
 // the update, a field of the lead or a person's words.
-type jobLogger struct{ log *slog.Logger }
+type jobLogger struct {
+	log    *slog.Logger
+	events eventlog.Log // read for what a line about trouble cannot say by itself
+}
 
 var _ engine.Observer = jobLogger{}
 
@@ -52,9 +56,22 @@ func (l jobLogger) Called(s job.State, request engine.Request, took time.Duratio
 	l.log.LogAttrs(context.Background(), level, "CRM called", append(attrs, slog.String("outcome", outcome))...)
 }
 
-// Troubled logs a step that could not be done.
+// lookup is how long a line about trouble may take to find out about its job.
+const lookup = 200 * time.Millisecond
+
+// Troubled logs a step that could not be done. stream is empty when it is no
+// job's.
 func (l jobLogger) Troubled(stream string, err error) {
-	l.log.Warn("step failed, it is tried again", "stream", stream, "error", err)
+	ctx, cancel := context.WithTimeout(context.Background(), lookup)
+	defer cancel()
+	attrs := []slog.Attr{slog.Any("error", err)}
+	if stream != "" {
+		attrs = append(attrs, slog.String("stream", stream))
+		if s, _ := engine.Load(ctx, l.events, stream); s.EventCount > 0 {
+			attrs = append(attrs, about(s)...)
+		}
+	}
+	l.log.LogAttrs(ctx, slog.LevelWarn, "step failed, it is tried again", attrs...)
 }
 
 func severity(e job.Event) slog.Level {

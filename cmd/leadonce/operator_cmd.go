@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -88,6 +89,9 @@ func operate(c *cobra.Command, read func() (config, error), arg string, g *job.S
 			return mistake("%v", err)
 		}
 		s, err := act(ctx, e, key)
+		if errors.Is(err, engine.ErrNoJob) {
+			return noSuchJob(key)
+		}
 		if err != nil {
 			return err
 		}

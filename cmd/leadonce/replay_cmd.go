@@ -93,9 +93,13 @@ func replay(ctx context.Context, log eventlog.Log, key job.Key) ([]replayed, err
 		events = append(events, e)
 	}
 	if len(events) == 0 {
-		return nil, fmt.Errorf("%s: %w; `leadonce job list` shows what there is", key, engine.ErrNoJob)
+		return nil, noSuchJob(key)
 	}
 	return events, nil
+}
+
+func noSuchJob(key job.Key) error {
+	return fmt.Errorf("%s: %w; `leadonce job list` shows what there is", key, engine.ErrNoJob)
 }
 
 // printable is data as JSON, whatever it is.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -120,7 +121,7 @@ func (r *runner) dispatch(ctx context.Context, a *engine.Agenda) {
 			r.save(a)
 			saved = time.Now()
 		}
-		finished = r.wait(ctx, a, finished, err != nil)
+		finished = r.wait(ctx, a, finished, err == nil && busy < r.workers)
 	}
 }
 
@@ -154,10 +155,10 @@ func (r *runner) handOut(ctx context.Context, a *engine.Agenda, idle int) (hande
 }
 
 // wait returns when there may be something to do: a finished job, news, a job
-// that is due, or the time for a sweep.
-func (r *runner) wait(ctx context.Context, a *engine.Agenda, finished []result, troubled bool) []result {
+// that is due and can be handed out, or the time for a sweep.
+func (r *runner) wait(ctx context.Context, a *engine.Agenda, finished []result, idle bool) []result {
 	pause := sweepEvery
-	if due, ok := a.NextDue(); ok && !troubled {
+	if due, ok := a.NextDue(); ok && idle {
 		pause = min(pause, max(time.Until(due), time.Millisecond))
 	}
 	timer := time.NewTimer(pause)
@@ -185,7 +186,7 @@ func (r *runner) advance(ctx context.Context, stream string) (f result) {
 	f.stream = stream
 	defer func() {
 		if p := recover(); p != nil {
-			r.observer.Troubled(stream, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+			r.observer.Troubled(stream, fmt.Errorf("panic: %s\n%s", describe(p), debug.Stack()))
 			f.verdict = later()
 		}
 	}()
@@ -201,6 +202,15 @@ func (r *runner) advance(ctx context.Context, stream string) (f result) {
 		f.verdict = verdict
 	}
 	return f
+}
+
+// describe is a panic's value where the runtime made it, else its type: a value
+// may quote the update.
+func describe(value any) string {
+	if err, ok := value.(runtime.Error); ok {
+		return err.Error()
+	}
+	return fmt.Sprintf("a %T", value)
 }
 
 func later() engine.Verdict {

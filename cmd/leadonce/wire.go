@@ -26,6 +26,9 @@ const (
 // openLog opens the log that the configuration names, and returns how to close
 // it. create says whether a log that is not there may be made.
 func openLog(ctx context.Context, c config, create bool) (eventlog.Log, func() error, error) {
+	if c.Log == "memory" && !create {
+		return nil, nil, mistake("log: memory can be seen by its own `leadonce serve` only; give sqlite")
+	}
 	if c.Log == "memory" {
 		return memory.New(), func() error { return nil }, nil
 	}

@@ -24,13 +24,12 @@ type Lead struct {
 // without an external id are somebody else's. A lead of an operation that still
 // waits, for a worker or in needs_reconciliation, is no finding: that is what
 // the waiting is for.
-func (r *Report) Compare(leads []Lead) {
-	byOperation := map[string][]string{}
-	for _, l := range leads {
-		if l.ExternalID != "" {
-			byOperation[l.ExternalID] = append(byOperation[l.ExternalID], l.CRMID)
-		}
-	}
+//
+// before and after are the CRM's leads as they were before and after Verify read
+// the log, so that leads made meanwhile are no findings; the same list twice
+// where nothing happened meanwhile.
+func (r *Report) Compare(before, after []Lead) {
+	byOperation, afterwards := group(before), group(after)
 	add := func(kind Kind, subject, detail string) {
 		r.Findings = append(r.Findings, Finding{kind, subject, detail})
 	}
@@ -49,8 +48,18 @@ func (r *Report) Compare(leads []Lead) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.operations)) {
 		op := r.operations[id]
-		if op.crmID != "" && !slices.Contains(byOperation[id], op.crmID) {
+		if op.crmID != "" && !slices.Contains(afterwards[id], op.crmID) {
 			add(Lost, op.key.String(), "lead "+op.crmID+" of operation "+id+" is not in the CRM")
 		}
 	}
+}
+
+func group(leads []Lead) map[string][]string {
+	byOperation := map[string][]string{}
+	for _, l := range leads {
+		if l.ExternalID != "" {
+			byOperation[l.ExternalID] = append(byOperation[l.ExternalID], l.CRMID)
+		}
+	}
+	return byOperation
 }

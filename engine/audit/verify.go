@@ -55,12 +55,12 @@ type operation struct {
 // with the number of events read so far. The error is the log's; what is wrong
 // with its content is in the report.
 func Verify(ctx context.Context, log eventlog.Log, progress func(events int)) (Report, error) {
-	v := verifier{log: log, report: Report{Phases: map[job.Phase]int{}, operations: map[string]operation{}}}
-	agenda := engine.NewAgenda()
-	if err := agenda.Sweep(ctx, log, nil); err != nil {
+	v := verifier{log: log, agenda: engine.NewAgenda(), seen: map[string]bool{}, report: Report{
+		Phases: map[job.Phase]int{}, Findings: []Finding{}, operations: map[string]operation{},
+	}}
+	if err := v.agenda.Sweep(ctx, log, nil); err != nil {
 		return v.report, err
 	}
-	v.knows = agenda.Knows
 	for r, err := range log.ReadAll(ctx, eventlog.Start) {
 		if err != nil {
 			return v.report, err
@@ -68,20 +68,56 @@ func Verify(ctx context.Context, log eventlog.Log, progress func(events int)) (R
 		if v.report.Events++; v.report.Events%10_000 == 0 && progress != nil {
 			progress(v.report.Events)
 		}
-		// Stream by stream, at its first event: then only the operations are kept.
-		if r.Revision == 0 && strings.HasPrefix(r.Stream, job.JobStreams) {
+		// Stream by stream, at its first event: then only its name is kept, and
+		// its operation.
+		if strings.HasPrefix(r.Stream, job.JobStreams) && !v.seen[r.Stream] {
+			v.seen[r.Stream] = true
 			if err := v.job(ctx, r.Stream); err != nil {
 				return v.report, err
 			}
+		}
+	}
+	for _, s := range v.suspects {
+		if err := v.findable(ctx, s); err != nil {
+			return v.report, err
 		}
 	}
 	return v.report, nil
 }
 
 type verifier struct {
-	log    eventlog.Log
-	knows  func(stream string) bool
-	report Report
+	log      eventlog.Log
+	agenda   *engine.Agenda
+	seen     map[string]bool // streams
+	suspects []suspect
+	report   Report
+}
+
+// suspect is an open job that the agenda did not know.
+type suspect struct {
+	stream string
+	events uint64
+}
+
+// findable looks at a suspect again, with the agenda swept before. The log may
+// be in use: a job that was accepted or moved meanwhile is none.
+func (v *verifier) findable(ctx context.Context, x suspect) error {
+	for {
+		if err := v.agenda.Sweep(ctx, v.log, nil); err != nil {
+			return err
+		}
+		s, err := engine.Load(ctx, v.log, x.stream)
+		switch {
+		case err != nil && !engine.IsStopped(err):
+			return err
+		case v.agenda.Knows(x.stream) || s.Phase.Final():
+			return nil
+		case s.EventCount == x.events:
+			v.find(Unfindable, s.Key.String(), "in phase %s, and no sweep finds it", s.Now())
+			return nil
+		}
+		x.events = s.EventCount
+	}
 }
 
 func (v *verifier) find(kind Kind, subject, format string, args ...any) {
@@ -137,6 +173,10 @@ func (v *verifier) event(stream string, before job.State, event job.Event) {
 		if e.Attempt != before.Attempts+1 {
 			v.find(Illegal, before.Key.String(), "attempt %d follows attempt %d", e.Attempt, before.Attempts)
 		}
+	case job.LeadConfirmed:
+		if e.CRMID == "" {
+			v.find(Illegal, before.Key.String(), "confirmed without the lead's id")
+		}
 	case job.DeliveryRepeated:
 		v.report.Duplicates++
 	case job.KeyConflicted:
@@ -149,8 +189,8 @@ func (v *verifier) event(stream string, before job.State, event job.Event) {
 // ended checks the job as it is now.
 func (v *verifier) ended(stream string, s job.State) {
 	v.report.Phases[s.Now()]++
-	if !s.Phase.Final() && !v.knows(stream) {
-		v.find(Unfindable, s.Key.String(), "in phase %s, and no sweep finds it", s.Now())
+	if !s.Phase.Final() && !v.agenda.Knows(stream) {
+		v.suspects = append(v.suspects, suspect{stream, s.EventCount})
 	}
 	if s.OperationID == "" {
 		return

@@ -93,8 +93,7 @@ func (e Expected) String() string {
 // CheckAppend returns ErrInvalid, with the reason, when the arguments of an
 // append break a limit of the port. Every adapter calls it first.
 //
-// Times round-trip in the years 1 to 9999, in UTC: that is all RFC 3339 can say.
-// A time beyond them is not refused here.
+// A time is of the years 1 to 9999, in UTC: that is all RFC 3339 can say.
 func CheckAppend(stream string, expected Expected, events []Proposed) error {
 	if err := CheckStream(stream); err != nil {
 		return err
@@ -116,6 +115,8 @@ func CheckAppend(stream string, expected Expected, events []Proposed) error {
 			return fmt.Errorf("%w: event type %q for %s, want 1 to %d printable ASCII bytes", ErrInvalid, e.Type, stream, MaxTypeName)
 		case e.Time.IsZero():
 			return fmt.Errorf("%w: event %s for %s has no time", ErrInvalid, e.ID, stream)
+		case e.Time.UTC().Year() < 1 || e.Time.UTC().Year() > 9999:
+			return fmt.Errorf("%w: event %s for %s is of the year %d, want 1 to 9999", ErrInvalid, e.ID, stream, e.Time.UTC().Year())
 		case len(e.Data) > MaxData:
 			return fmt.Errorf("%w: event %s for %s has %d bytes, at most %d", ErrInvalid, e.ID, stream, len(e.Data), MaxData)
 		}

@@ -3,6 +3,7 @@ package job
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -36,6 +37,9 @@ var wires = []wire{
 
 func into[E Event](data []byte) (Event, error) {
 	var e E
+	if !bytes.HasPrefix(data, []byte("{")) {
+		return e, errors.New("the data is no JSON object") // null would make an empty event
+	}
 	err := json.Unmarshal(data, &e)
 	return e, err
 }

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -54,12 +55,18 @@ func Start(plan Plan) []Event {
 	}
 }
 
-// ClaimBy lets worker send one request for the plan, from now on.
+// ClaimBy lets worker send one request for the plan, from now on. The operation
+// is the first claim's for ever, also when a later release plans otherwise: an
+// earlier request may have had its effect under that id.
 func (s State) ClaimBy(worker string, plan Plan, now time.Time, p Policy) JobClaimed {
+	action, business := plan.Action, plan.BusinessKey
+	if s.OperationID != "" {
+		action, business = s.Action, s.BusinessKey
+	}
 	return JobClaimed{
 		Worker: worker, Attempt: s.Attempts + 1,
-		Action: plan.Action, BusinessKey: plan.BusinessKey,
-		OperationID: OperationID(s.Key.Bot, plan.Action, plan.BusinessKey),
+		Action: action, BusinessKey: business,
+		OperationID: OperationID(s.Key.Bot, action, business),
 		LeaseUntil:  now.Add(p.Lease), Deadline: now.Add(p.CallTimeout),
 	}
 }
@@ -117,6 +124,9 @@ type Outcome struct {
 // be long after the claim was lost. fence is the claim's; share is a random
 // number from [0,1).
 func (s State) Record(fence uint64, o Outcome, now time.Time, share float64, r Rules) []Event {
+	if o.Class == Created && o.CRMID == "" {
+		o = Outcome{Class: Unknown, Reason: "the lead is said to exist, but its id is missing"}
+	}
 	if s.Phase != Claimed || s.Claim.Fence != fence {
 		return s.recordLate(o)
 	}
@@ -147,8 +157,8 @@ func (s State) recordLate(o Outcome) []Event {
 	if !s.Phase.Final() {
 		return []Event{LeadConfirmed{CRMID: o.CRMID, How: ByLate}}
 	}
-	if s.CRMID == o.CRMID {
-		return nil
+	if s.CRMID == o.CRMID || slices.Contains(s.OtherCRMIDs, o.CRMID) {
+		return nil // recorded already
 	}
 	return []Event{ReceiptConflicted{CRMID: o.CRMID, Confirmed: s.CRMID}}
 }
@@ -201,14 +211,18 @@ func (s State) Expire(now time.Time, share float64, r Rules) []Event {
 	return s.unknown(fmt.Sprintf("the claim of worker %s expired", s.Claim.Worker), now, share, r)
 }
 
+// maxShown is how many of the leads that a lookup found are named in its event.
+const maxShown = 10
+
 // Found decides what a lookup means that was sent at asked, by a job in
 // needs_reconciliation. ids are the leads that carry the operation id.
 func (s State) Found(ids []string, asked time.Time, r Rules) []Event {
 	switch {
-	case len(ids) == 1:
+	case len(ids) == 1 && ids[0] != "":
 		return []Event{LeadConfirmed{CRMID: ids[0], How: ByLookup}}
-	case len(ids) > 1:
-		reason := fmt.Sprintf("%d leads carry this operation: %s", len(ids), strings.Join(ids, ", "))
+	case len(ids) > 0:
+		shown := strings.Join(ids[:min(len(ids), maxShown)], ", ")
+		reason := fmt.Sprintf("%d leads carry this operation: %s", len(ids), shown)
 		return []Event{ReconciliationNeeded{Reason: reason, Human: true}}
 	case asked.Before(r.Capability.SettledAt(s.LastDeadline, r.Policy)):
 		return nil // proves nothing yet

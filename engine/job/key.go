@@ -48,10 +48,13 @@ func ParseKey(s string) (Key, error) {
 	}
 	k := Key{Bot: bot, Update: update}
 	if len(parts) == 4 {
-		if _, err := hex.DecodeString(parts[3]); err != nil || len(parts[3]) != VariantLength {
-			return Key{}, fmt.Errorf("event key %q: the variant is %d hexadecimal digits", s, VariantLength)
+		if strings.Trim(parts[3], "0123456789abcdef") != "" || len(parts[3]) != VariantLength {
+			return Key{}, fmt.Errorf("event key %q: the variant is %d small hexadecimal digits", s, VariantLength)
 		}
 		k.Variant = parts[3]
+	}
+	if k.String() != s { // +1, 007, -0: no second spelling of a key
+		return Key{}, fmt.Errorf("event key %q is spelled %s", s, k)
 	}
 	return k, nil
 }

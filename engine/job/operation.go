@@ -41,13 +41,13 @@ func Stand(r OperationReserved, self State, holder State) Standing {
 	switch {
 	case holder.Phase == Done && holder.CRMID != "":
 		return Satisfied
-	case r.Requeues != holder.Requeues:
-		return MustWait // it was requeued and reserves again, or was read too early
-	case holder.Phase == DeadLetter && holder.Ambiguous:
-		return Blocked
-	case holder.Phase == DeadLetter, holder.Phase == Done:
-		return MayTake
-	default:
+	case !holder.Phase.Final():
 		return MustWait
+	case holder.Requeues < r.Requeues:
+		return MustWait // it was read too early: it has been requeued since
+	case holder.Ambiguous:
+		return Blocked
+	default:
+		return MayTake // also from a holder that was requeued and ended before it reserved again
 	}
 }

@@ -82,6 +82,8 @@ func (s State) Discard(g Signature) ([]Event, error) {
 		return []Event{JobDeadLettered{Reason: "discarded: " + g.Reason, By: g.By}}, nil
 	case Claimed:
 		return nil, s.refuse("discard", "a worker is calling the CRM; try again when its claim is over")
+	case New, "":
+		return nil, s.refuse("discard", "it has no events")
 	default:
 		return nil, s.refuse("discard", "it is final")
 	}

@@ -56,16 +56,16 @@ func DefaultPlan(key Key, u Update) Plan {
 
 // message is what a lead needs of https://core.telegram.org/bots/api#message.
 type message struct {
-	MessageID    int64           `json:"message_id"`
-	Date         int64           `json:"date"` // Unix seconds
-	MediaGroupID string          `json:"media_group_id"`
-	Text         string          `json:"text"`
-	Caption      string          `json:"caption"`
-	Contact      *contact        `json:"contact"`
-	Photo        []file          `json:"photo"`
-	Document     *file           `json:"document"`
-	Voice        *file           `json:"voice"`
-	From         *person         `json:"from"`
+	MessageID    int64    `json:"message_id"`
+	Date         int64    `json:"date"` // Unix seconds
+	MediaGroupID string   `json:"media_group_id"`
+	Text         string   `json:"text"`
+	Caption      string   `json:"caption"`
+	Contact      *contact `json:"contact"`
+	Photo        []file   `json:"photo"`
+	Document     *file    `json:"document"`
+	Voice        *file    `json:"voice"`
+	From         *person  `json:"from"`
 }
 
 type contact struct {
@@ -132,6 +132,9 @@ func (m message) fields(u Update) map[string]string {
 	if c := m.Contact; c != nil {
 		f["phone"] = c.PhoneNumber
 		f["contact_name"] = strings.TrimSpace(c.FirstName + " " + c.LastName)
+		if c.UserID != 0 {
+			f["contact_user_id"] = strconv.FormatInt(c.UserID, 10) // not the sender's, when another's contact is shared
+		}
 	}
 	switch {
 	case m.Voice != nil:

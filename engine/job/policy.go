@@ -39,9 +39,9 @@ func (p Policy) LeaseMargin() time.Duration { return p.CallTimeout / 4 }
 // Backoff is the wait before the next try after n tries: full jitter (a share
 // drawn from [0,1)) of an exponentially growing bound.
 func (p Policy) Backoff(n int, share float64) time.Duration {
-	bound := p.RetryMax
-	if n = max(n, 1); n <= 30 && p.RetryFirst<<(n-1) < p.RetryMax && p.RetryFirst<<(n-1) > 0 {
-		bound = p.RetryFirst << (n - 1)
+	bound := min(p.RetryFirst, p.RetryMax)
+	for ; n > 1 && bound < p.RetryMax; n-- {
+		bound += min(bound, p.RetryMax-bound) // doubled, and never past a Duration's range
 	}
 	return time.Duration(share * float64(bound))
 }

@@ -118,11 +118,12 @@ func (s State) evolveEnding(e Event) State {
 		s.Ambiguous, s.Human = false, false
 	case ReceiptConflicted:
 		s.OtherCRMIDs = append(s.OtherCRMIDs[:len(s.OtherCRMIDs):len(s.OtherCRMIDs)], e.CRMID)
+		s.Ambiguous = s.Ambiguous || s.CRMID == "" // a request did have an effect
 	case NoEffectNeeded:
 		s = s.unclaimed(Done, time.Time{}, e.Reason)
 		s.ConfirmedBy = e.ConfirmedBy
 	case LeadAbsent:
-		s = s.unclaimed(Pending, time.Time{}, s.LastError)
+		s = s.unclaimed(Pending, s.LastEventAt, s.LastError)
 		s.Ambiguous, s.Human, s.FirstSent, s.LastOperator = false, false, time.Time{}, e.By
 		if e.How == ByOperator {
 			s.Spent = 0
@@ -134,7 +135,7 @@ func (s State) evolveEnding(e Event) State {
 		s = s.unclaimed(DeadLetter, time.Time{}, e.Reason)
 		s.Human, s.LastOperator = false, e.By
 	case JobRequeued:
-		s = s.unclaimed(Pending, time.Time{}, s.LastError)
+		s = s.unclaimed(Pending, s.LastEventAt, s.LastError)
 		s.Requeues++
 		s.Spent, s.LastOperator = 0, e.By
 	}

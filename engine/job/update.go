@@ -59,26 +59,29 @@ func ParseUpdate(bot int64, raw []byte) (Update, error) {
 	if !json.Valid(raw) {
 		return u, fmt.Errorf("%w: the body is not one JSON document of at most 10,000 levels", ErrNotUpdate)
 	}
-	list, err := members(raw)
-	if err != nil {
-		return u, fmt.Errorf("%w: the body is a %w", ErrNotUpdate, err)
+	doc := outline(raw)
+	top := doc.skip(0)
+	if kind := doc.kind(top); kind != "object" {
+		return u, fmt.Errorf("%w: the body is a JSON %s, want an object", ErrNotUpdate, kind)
 	}
+	list := doc.members(top)
 	ids := 0
 	for _, m := range list {
-		if m.name != "update_id" {
+		if string(m.name) != "update_id" {
 			continue
 		}
 		ids++
-		if u.ID, err = wholeNumber(m.value); err != nil {
+		var err error
+		if u.ID, err = wholeNumber(raw[m.start:m.end]); err != nil {
 			return u, fmt.Errorf("%w: update_id %w", ErrNotUpdate, err)
 		}
 	}
 	if ids != 1 {
 		return u, fmt.Errorf("%w: %d members named update_id, want one", ErrNotUpdate, ids)
 	}
-	sum := sha256.Sum256(canonical(raw))
+	sum := sha256.Sum256(doc.canonical())
 	u.Fingerprint = hex.EncodeToString(sum[:])
-	u.describe(list)
+	u.describe(doc, list)
 	return u, nil
 }
 
@@ -91,54 +94,43 @@ func (u Update) VariantKey() Key {
 }
 
 // describe finds kind, chat and user. What is not where it should be stays empty.
-func (u *Update) describe(list []member) {
+func (u *Update) describe(doc document, list []member) {
 	u.Kind = NoKind
-	var content []byte
+	content, found := 0, false
 	for _, m := range list {
-		if m.name == "update_id" {
+		name := string(m.name)
+		if name == "update_id" {
 			continue
 		}
-		if u.Kind == NoKind || (KnownKind(m.name) && !KnownKind(u.Kind)) {
-			u.Kind, content = m.name, m.value
+		if !found || (KnownKind(name) && !KnownKind(u.Kind)) {
+			u.Kind, content, found = name, m.start, true
 		}
+	}
+	if !found {
+		return
 	}
 	if len(u.Kind) > MaxKind {
 		u.Kind = string(bytes.ToValidUTF8([]byte(u.Kind[:MaxKind]), nil))
 	}
-	u.Chat = firstID(content, []string{"chat", "id"}, []string{"message", "chat", "id"}, []string{"user_chat_id"})
-	u.User = firstID(content, []string{"from", "id"}, []string{"user", "id"})
+	u.Chat = doc.firstID(content, []string{"chat", "id"}, []string{"message", "chat", "id"}, []string{"user_chat_id"})
+	u.User = doc.firstID(content, []string{"from", "id"}, []string{"user", "id"})
 }
 
 // firstID is the whole number at the first of the paths that leads to one.
-func firstID(content []byte, paths ...[]string) int64 {
+func (d document) firstID(content int, paths ...[]string) int64 {
 	for _, path := range paths {
-		at := content
+		at, ok := content, true
 		for _, name := range path {
-			at = child(at, name)
+			if at, ok = d.child(at, name); !ok {
+				break
+			}
 		}
-		if len(at) == 0 {
+		if !ok {
 			continue
 		}
-		if id, err := wholeNumber(at); err == nil {
+		if id, err := wholeNumber(d.raw[at:d.valueEnd(at)]); err == nil {
 			return id
 		}
 	}
 	return 0
-}
-
-// child is the value of the object's member name, nil when there is none.
-func child(object []byte, name string) []byte {
-	if len(object) == 0 || object[0] != '{' {
-		return nil
-	}
-	list, err := members(object)
-	if err != nil {
-		return nil
-	}
-	for _, m := range list {
-		if m.name == name {
-			return m.value
-		}
-	}
-	return nil
 }

@@ -39,20 +39,9 @@ func settle(ctx context.Context, r *rig, t *telegram, list []update) (account, e
 	if err != nil {
 		return a, err
 	}
-	var effects []struct {
-		Fields map[string]string `json:"fields"`
-	}
-	if err := json.Unmarshal(body, &effects); err != nil {
-		return a, fmt.Errorf("the CRM's journal: %w", err)
-	}
-	leads := map[string]int{}
-	for _, e := range effects {
-		for _, value := range e.Fields {
-			if m := mark.FindString(value); m != "" {
-				leads[m]++
-				break
-			}
-		}
+	leads, err := count(body)
+	if err != nil {
+		return a, err
 	}
 	report, err := r.audit(ctx)
 	if err != nil {
@@ -65,11 +54,32 @@ func settle(ctx context.Context, r *rig, t *telegram, list []update) (account, e
 	if err != nil {
 		return a, err
 	}
-	a.leads = len(effects)
 	a.reconcile, a.dead = report.Phases[needsReconciliation], report.Phases["dead_letter"]
 	a.open = busy(list, jobs)
 	a.judge(list, leads, jobs)
 	return a, nil
+}
+
+// count tells from the CRM's list how many leads each enquiry has. Those that
+// bear no enquiry's mark are counted under "".
+func count(list []byte) (map[string]int, error) {
+	var effects []struct {
+		Fields map[string]string `json:"fields"`
+	}
+	if err := json.Unmarshal(list, &effects); err != nil {
+		return nil, fmt.Errorf("the CRM's journal: %w", err)
+	}
+	leads := map[string]int{}
+	for _, e := range effects {
+		found := ""
+		for _, value := range e.Fields {
+			if m := mark.FindString(value); m != "" {
+				found = m
+			}
+		}
+		leads[found]++
+	}
+	return leads, nil
 }
 
 // place is where Telegram sees an update: two that share one are two jobs.
@@ -107,15 +117,24 @@ func waiting(list []update, jobs map[place][]string) map[string]bool {
 
 // judge counts what was lost or doubled. An update is lost that was acknowledged
 // and is no job; an enquiry is lost that has no lead, and no job that waits in
-// the open for one.
+// the open for one. A lead that no enquiry asked for is one too many as well.
 func (a *account) judge(list []update, leads map[string]int, jobs map[place][]string) {
 	waits := waiting(list, jobs)
+	wanted := map[place]int{}
 	for _, u := range list {
-		if len(jobs[place{u.bot, u.id}]) == 0 {
-			a.lost++
+		wanted[place{u.bot, u.id}]++
+	}
+	for at, n := range wanted {
+		a.lost += max(0, n-len(jobs[at]))
+	}
+	asked := enquiries(list)
+	for e, n := range leads {
+		a.leads += n
+		if !asked[e] {
+			a.doubled += n
 		}
 	}
-	for e := range enquiries(list) {
+	for e := range asked {
 		a.enquiries++
 		if leads[e] == 0 && !waits[e] {
 			a.lost++

@@ -101,7 +101,10 @@ func (r *rig) spawn(logName string, args ...string) (*exec.Cmd, error) {
 	c := exec.Command(r.exe, args...)
 	c.Env = append(os.Environ(), "DEMO_SECRET="+r.secret)
 	c.Stdout, c.Stderr = log, log
-	return c, c.Start()
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 func (r *rig) startEngine() error {

@@ -45,6 +45,8 @@ func refuseEvents(s *scene) {
 		{"too many events", eventlog.Any, batch("x", eventlog.MaxEvents+1)},
 		{"same id twice", eventlog.Any, twice},
 		{"nil id", eventlog.Any, with(func(e *eventlog.Proposed) { e.ID = eventlog.EventID{} })},
+		{"year 10000", eventlog.Any, with(func(e *eventlog.Proposed) { e.Time = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) })},
+		{"year 0", eventlog.Any, with(func(e *eventlog.Proposed) { e.Time = time.Date(0, 12, 31, 0, 0, 0, 0, time.UTC) })},
 		{"zero time", eventlog.Any, with(func(e *eventlog.Proposed) { e.Time = time.Time{} })},
 		{"too much data", eventlog.Any, with(func(e *eventlog.Proposed) { e.Data = make([]byte, eventlog.MaxData+1) })},
 		{"no type", eventlog.Any, with(func(e *eventlog.Proposed) { e.Type = "" })},

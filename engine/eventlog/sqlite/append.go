@@ -23,7 +23,7 @@ func (l *Log) Append(ctx context.Context, stream string, expected eventlog.Expec
 	case <-r.done:
 	case <-ctx.Done():
 		if r.withdraw() {
-			return eventlog.Appended{}, r.unavailable(context.Cause(ctx))
+			return eventlog.Appended{}, r.unavailable(ctx.Err())
 		}
 		<-r.done
 	}
@@ -32,7 +32,7 @@ func (l *Log) Append(ctx context.Context, stream string, expected eventlog.Expec
 
 func (l *Log) enqueue(ctx context.Context, r *request) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return ctx.Err()
 	}
 	l.sending.RLock()
 	defer l.sending.RUnlock()
@@ -47,7 +47,7 @@ func (l *Log) enqueue(ctx context.Context, r *request) error {
 	case <-l.closed:
 		return errClosed
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return ctx.Err()
 	}
 }
 

@@ -104,7 +104,7 @@ func TestWaitingAppendsAreWithdrawn(t *testing.T) {
 	l := open(t, newPath(t), Options{QueueLength: 2})
 	person := stranger(t, l.path)
 	mustExec(t, person, "BEGIN IMMEDIATE")
-	waiting, stop := context.WithCancelCause(t.Context())
+	waiting, stop := context.WithCancel(t.Context())
 	const appends = 6 // one with the writer, two in the queue, three outside
 	errs := make(chan error, appends)
 	for i := range appends {
@@ -114,13 +114,12 @@ func TestWaitingAppendsAreWithdrawn(t *testing.T) {
 		}()
 	}
 	eventually(t, "a full queue", func() bool { return l.Stats().Queued == 3 })
-	reason := errors.New("the caller went away")
-	stop(reason)
+	stop()
 	for range appends {
 		err := <-errs
 		wantUnavailable(t, err)
-		if !errors.Is(err, reason) {
-			t.Errorf("error is %v, want it to name the cause", err)
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("error is %v, want it to name the context's", err)
 		}
 	}
 	mustExec(t, person, "ROLLBACK")

@@ -30,7 +30,7 @@ func whileBusy(ctx context.Context, limit time.Duration, try func() (busy bool, 
 		case <-deadline.C:
 			return errBusy
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return ctx.Err()
 		}
 	}
 }

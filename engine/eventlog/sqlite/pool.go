@@ -23,7 +23,7 @@ func newPool(readers int, open func(context.Context) (*reader, error)) *pool {
 // is short, and what it leaves behind must not depend on when it was stopped.
 func (p *pool) with(ctx context.Context, read func(context.Context, *reader) error) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return ctx.Err()
 	}
 	select {
 	case <-p.closed:
@@ -35,7 +35,7 @@ func (p *pool) with(ctx context.Context, read func(context.Context, *reader) err
 	case <-p.closed:
 		return errClosed
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return ctx.Err()
 	}
 	defer func() { <-p.slots }()
 	ctx = context.WithoutCancel(ctx)

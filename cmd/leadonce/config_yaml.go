@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/token"
+)
+
+// decodeStrict lays one YAML document over c. It refuses unknown and repeated
+// keys and values of another type. No error repeats a value: it could be a
+// secret that is in the wrong place.
+func decodeStrict(name string, data []byte, c *config) error {
+	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
+	switch err := dec.Decode(c); {
+	case errors.Is(err, io.EOF):
+		return mistake("%s: the file is empty; write one with `leadonce init`", name)
+	case err != nil:
+		return explain(name, data, err)
+	}
+	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return mistake("%s: more than one YAML document; keep everything in one, without ---", name)
+	}
+	return checkNumbers(name, data)
+}
+
+// explain words the library's error for the person who wrote the file.
+func explain(name string, data []byte, err error) error {
+	at := badDuration(data)
+	var located yaml.Error
+	if errors.As(err, &located) && located.GetToken() != nil {
+		at = located.GetToken()
+	}
+	if at == nil {
+		return mistake("%s: not a YAML document of leadonce; see `leadonce init`", name)
+	}
+	where := fmt.Sprintf("%s:%d", name, at.Position.Line)
+	if key := keyBefore(at); key == name {
+		where = key // set by the environment or a flag
+	} else if key != "" {
+		where += ": " + key
+	}
+	var unknown *yaml.UnknownFieldError
+	var mismatch *yaml.TypeError
+	var overflow *yaml.OverflowError
+	switch {
+	case errors.As(err, &unknown):
+		return mistake("%s: unknown key %q; the keys are in the file that `leadonce init` writes", where, unknown.Token.Value)
+	case errors.As(err, &mismatch):
+		return misfit(where, mismatch.DstType)
+	case errors.As(err, &overflow):
+		return misfit(where, overflow.DstType)
+	case located == nil:
+		return misfit(where, reflect.TypeFor[time.Duration]())
+	default:
+		// Without the excerpt that the library offers: it shows values.
+		return mistake("%s: %s", where, strings.SplitN(located.GetMessage(), "\n", 2)[0])
+	}
+}
+
+// misfit says what belongs where another thing stands.
+func misfit(where string, want reflect.Type) error {
+	thing := "a mapping of keys"
+	switch {
+	case want == reflect.TypeFor[time.Duration]():
+		thing = "a duration such as 500ms, 20s or 10m"
+	case want.Kind() == reflect.Slice:
+		thing = "a list"
+	case want.Kind() == reflect.String:
+		thing = "a text"
+	case want.Kind() == reflect.Int || want.Kind() == reflect.Int64:
+		thing = "a whole number of at most 64 bits"
+	}
+	return mistake("%s: give %s", where, thing)
+}
+
+// keyBefore is the key whose value the token begins; "" when it begins none.
+func keyBefore(t *token.Token) string {
+	if t == nil || t.Prev == nil || t.Prev.Type != token.MappingValueType || t.Prev.Prev == nil {
+		return ""
+	}
+	return t.Prev.Prev.Value
+}
+
+// badDuration finds the duration that cannot be read; the library does not say
+// which one it is.
+func badDuration(data []byte) *token.Token {
+	for _, t := range lexer.Tokenize(string(data)) {
+		switch keyBefore(t) {
+		case "lease", "call_timeout", "clock_skew", "first", "max", "settle", "key_validity":
+			if _, err := time.ParseDuration(t.Value); err != nil {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// checkNumbers refuses what the library would change in silence: a secret that
+// YAML takes for a number (0123 would become 83), and a fraction for a whole one.
+func checkNumbers(name string, data []byte) error {
+	key := ""
+	for _, t := range lexer.Tokenize(string(data)) {
+		if t.Next != nil && t.Next.Type == token.MappingValueType {
+			key = t.Value
+			continue
+		}
+		where := fmt.Sprintf("%s:%d: %s", name, t.Position.Line, key)
+		switch t.Type {
+		case token.FloatType, token.InfinityType, token.NanType:
+			switch key {
+			case "id", "workers", "max_backlog", "attempts":
+				return misfit(where, reflect.TypeFor[int64]())
+			}
+		case token.IntegerType, token.BinaryIntegerType, token.OctetIntegerType, token.HexIntegerType, token.BoolType:
+		default:
+			continue
+		}
+		if key == "secrets" {
+			return mistake("%s: put quotes around the value, or it is not read as a text", where)
+		}
+	}
+	return nil
+}

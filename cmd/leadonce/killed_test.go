@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// SIGKILL at random moments, from the middle of the start to the middle of the
+// work, while updates are delivered as Telegram does: again until a 2xx.
+func TestKilledAtRandomMoments(t *testing.T) {
+	t.Parallel()
+	kills := 8
+	if testing.Short() {
+		kills = 3
+	}
+	for _, class := range []string{"idempotency_key", "lookup"} {
+		t.Run(class, func(t *testing.T) {
+			t.Parallel()
+			const updates = 40
+			s := newSite(t, class, brief, "--faults", "0.2")
+			var base atomic.Value
+			v := s.serve()
+			base.Store(v.url)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			var delivering sync.WaitGroup
+			for part := range int64(4) {
+				delivering.Go(func() {
+					for id := part + 1; id <= updates; id += 4 {
+						insist(ctx, &base, message(id))
+						pause(ctx, 50*time.Millisecond)
+					}
+				})
+			}
+			for range kills {
+				pause(ctx, rand.N(300*time.Millisecond))
+				v.kill()
+				v = s.serve()
+				base.Store(v.url)
+			}
+			delivering.Wait()
+			if ctx.Err() != nil {
+				t.Fatal("the updates are not accepted")
+			}
+			s.account(updates)
+			s.terminate(v.program)
+		})
+	}
+}
+
+// insist delivers until the answer is 200.
+func insist(ctx context.Context, base *atomic.Value, body []byte) {
+	for ctx.Err() == nil {
+		if status, err := post(base.Load().(string), secret, body); err == nil && status == http.StatusOK {
+			return
+		}
+		pause(ctx, 10*time.Millisecond)
+	}
+}
+
+// pause is part of what is tested: a moment at which something happens.
+func pause(ctx context.Context, d time.Duration) { _ = systemClock{}.Sleep(ctx, d) }

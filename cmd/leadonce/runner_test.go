@@ -1,0 +1,367 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/leadonce/leadonce/engine/crm"
+	"github.com/leadonce/leadonce/engine/eventlog"
+	"github.com/leadonce/leadonce/engine/job"
+)
+
+func TestRunnerLeavesNoGoroutine(t *testing.T) {
+	b := newDesk(t)
+	before := goleak.IgnoreCurrent()
+	stream := b.accept(1)
+	r := b.run(4, filepath.Join(t.TempDir(), "agenda.json"))
+	<-r.Ready()
+	eventually(t, func() error {
+		if b.state(stream).Phase != job.Done {
+			return errors.New("not done")
+		}
+		return nil
+	})
+	r.stop()
+	<-r.done
+	goleak.VerifyNone(t, before)
+}
+
+// A panic costs its own job a pause, and the others nothing. What the panic
+// quotes does not come out.
+func TestRunnerSurvivesPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newDesk(t)
+		panics := 3
+		b.crm.create = func(_ context.Context, text string) error {
+			if text == textOf(1) && panics > 0 {
+				panics--
+				panic("quotes " + text)
+			}
+			return nil
+		}
+		bad, good := b.accept(1), b.accept(2)
+		r := b.run(2, "")
+		synctest.Wait()
+		if got := b.state(good).Phase; got != job.Done {
+			t.Errorf("the other job is %s, want done", got)
+		}
+		if got := b.state(bad).Phase; got != job.Claimed {
+			t.Errorf("the job that panicked is %s, want claimed until its lease is over", got)
+		}
+		time.Sleep(time.Hour) // of the bubble's own time
+		synctest.Wait()
+		if s := b.state(bad); s.Phase != job.Done || s.Attempts != 4 {
+			t.Errorf("the job that panicked is %s behind %d attempts, want done behind 4", s.Phase, s.Attempts)
+		}
+		r.stop()
+		<-r.done
+		for _, err := range b.seen.troubles() {
+			if strings.Contains(err.Error(), "quotes") {
+				t.Errorf("trouble quotes the panic: %v", err)
+			}
+			if !strings.Contains(err.Error(), "panic: a string\n") {
+				t.Errorf("trouble %v does not tell of a panic", err)
+			}
+		}
+		if len(b.seen.troubles()) != 3 {
+			t.Errorf("%d troubles, want 3", len(b.seen.troubles()))
+		}
+	})
+}
+
+// The log cannot be read for an hour, from the start on and again in the middle.
+func TestRunnerRecoversFromFailingSweeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newDesk(t)
+		first := b.accept(1)
+		b.log.failing.Store(true)
+		r := b.run(2, "")
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		select {
+		case <-r.Ready():
+			t.Error("ready without a sweep")
+		default:
+		}
+		if got := b.state(first).Phase; got != job.Pending {
+			t.Errorf("the job is %s without a sweep", got)
+		}
+		b.log.failing.Store(false)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		<-r.Ready()
+		if got := b.state(first).Phase; got != job.Done {
+			t.Errorf("the job is %s behind the outage, want done", got)
+		}
+		b.log.failing.Store(true)
+		second := b.accept(2)
+		r.Wake()
+		time.Sleep(time.Minute)
+		b.log.failing.Store(false)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := b.state(second).Phase; got != job.Done {
+			t.Errorf("the job is %s behind the second outage, want done", got)
+		}
+		for _, err := range b.seen.troubles() {
+			if !errors.Is(err, errDown) {
+				t.Errorf("trouble %v, want %v", err, errDown)
+			}
+		}
+	})
+}
+
+// A sweep that fails while jobs are in the workers' hands does not lose them.
+func TestRunnerTakesJobsBackBehindAFailedSweep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newDesk(t)
+		b.crm.create = func(context.Context, string) error {
+			time.Sleep(5 * time.Second)
+			return nil
+		}
+		for id := range int64(6) {
+			b.accept(id + 1)
+		}
+		r := b.run(2, "")
+		time.Sleep(time.Second)
+		b.log.failing.Store(true)
+		time.Sleep(10 * time.Second)
+		b.log.failing.Store(false)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := r.Backlog().Open; got != 0 || b.crm.leads.Load() != 6 {
+			t.Errorf("%d jobs open and %d leads, want 0 and 6", got, b.crm.leads.Load())
+		}
+	})
+}
+
+// One job is in one worker's hands only, however often it is looked at, and has
+// one lead.
+func TestRunnerHandsAJobToOneWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newDesk(t)
+		b.crm.create = func(context.Context, string) error {
+			time.Sleep(300 * time.Millisecond)
+			return nil
+		}
+		r := b.run(8, "")
+		for id := range int64(50) {
+			b.accept(id + 1)
+			r.Wake()
+			time.Sleep(7 * time.Millisecond)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if b.crm.most != 1 {
+			t.Errorf("%d calls of one operation at the same time, want 1", b.crm.most)
+		}
+		if got := b.crm.leads.Load(); got != 50 {
+			t.Errorf("%d leads, want 50", got)
+		}
+		for id := range int64(50) {
+			if s := b.state(job.Key{Bot: 1, Update: id + 1}.Stream()); s.Attempts != 1 {
+				t.Errorf("update %d took %d attempts, want 1", id+1, s.Attempts)
+			}
+		}
+	})
+}
+
+// While all workers wait for a slow CRM, the dispatcher does not read the log
+// more often than it must to see news.
+func TestRunnerIsQuietWhileItsWorkersAreBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newDesk(t)
+		b.crm.create = func(context.Context, string) error {
+			time.Sleep(10 * time.Second)
+			return nil
+		}
+		for id := range int64(5) {
+			b.accept(id + 1)
+		}
+		b.run(2, "")
+		time.Sleep(5 * time.Second)
+		if got, most := b.log.sweeps.Load(), int64(5*time.Second/sweepEvery)+5; got > most {
+			t.Errorf("%d sweeps in 5 s, want at most %d", got, most)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// What Run saves is where the next one starts.
+func TestRunnerSavesAndRestoresItsAgenda(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newDesk(t)
+		path := filepath.Join(t.TempDir(), "agenda.json")
+		down := true
+		b.crm.create = func(context.Context, string) error {
+			if down {
+				return &crm.Error{Outcome: crm.NotApplied, Reason: "down", RetryAfter: time.Minute}
+			}
+			return nil
+		}
+		stream := b.accept(1)
+		first := b.run(2, path)
+		time.Sleep(time.Second)
+		first.stop()
+		<-first.done
+		if data, err := os.ReadFile(path); err != nil || !bytes.Contains(data, []byte(stream)) {
+			t.Fatalf("the snapshot is %s, %v", data, err)
+		}
+		down = false
+		b.log.first.Store(nil)
+		second := b.run(2, path)
+		<-second.Ready()
+		if from := *b.log.first.Load(); from == eventlog.Start {
+			t.Error("the second run reads the log from its start")
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if got := b.state(stream).Phase; got != job.Done {
+			t.Errorf("the job of the snapshot is %s, want done", got)
+		}
+	})
+}
+
+// A run that goes on for long saves in between: a SIGKILL would lose little.
+func TestRunnerSavesWhileItRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newDesk(t)
+		path := filepath.Join(t.TempDir(), "agenda.json")
+		b.accept(1)
+		b.run(1, path)
+		time.Sleep(snapshotEvery + time.Second)
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A folder that cannot be written to is trouble, and no more.
+func TestRunnerWorksWithoutItsSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newDesk(t)
+		stream := b.accept(1)
+		r := b.run(1, filepath.Join(t.TempDir(), "no", "such", "agenda.json"))
+		time.Sleep(time.Minute)
+		r.stop()
+		<-r.done
+		if got := b.state(stream).Phase; got != job.Done {
+			t.Errorf("the job is %s, want done", got)
+		}
+		if len(b.seen.troubles()) == 0 {
+			t.Error("nobody is told that the snapshot cannot be saved")
+		}
+	})
+}
+
+// The end waits for the worker that is in a call, and begins no other job.
+func TestRunnerWaitsForTheCallInHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newDesk(t)
+		b.crm.create = func(ctx context.Context, _ string) error {
+			return systemClock{}.Sleep(ctx, 10*time.Second)
+		}
+		inHand, next := b.accept(1), b.accept(2)
+		r := b.run(1, "")
+		time.Sleep(time.Second)
+		r.stop()
+		began := time.Now()
+		<-r.done
+		if waited := time.Since(began); waited != 9*time.Second {
+			t.Errorf("it ended after %s, want the 9 s that the call had left", waited)
+		}
+		if got := b.state(inHand).Phase; got != job.Done {
+			t.Errorf("the job in hand is %s, want done", got)
+		}
+		if s := b.state(next); s.Phase != job.Pending || s.Attempts != 0 {
+			t.Errorf("the next job is %s behind %d attempts, want pending behind none", s.Phase, s.Attempts)
+		}
+	})
+}
+
+// When the grace is over, the call is cut, and what is known of it recorded.
+func TestRunnerCutsTheCallWhenTheGraceIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newDesk(t)
+		b.crm.create = func(ctx context.Context, _ string) error {
+			<-ctx.Done()
+			return &crm.Error{Outcome: crm.Unknown, Reason: "cut"}
+		}
+		stream := b.accept(1)
+		r := b.run(1, "")
+		time.Sleep(time.Second)
+		r.stop()
+		time.Sleep(time.Second)
+		select {
+		case <-r.done:
+			t.Fatal("it ended before the call was cut")
+		default:
+		}
+		r.cut()
+		<-r.done
+		if s := b.state(stream); s.Phase != job.Pending || !s.Ambiguous {
+			t.Errorf("the job is %s, ambiguous: %v; want pending and ambiguous", s.Phase, s.Ambiguous)
+		}
+	})
+}
+
+// A job that cannot be decoded stops, and is told once.
+func TestRunnerStopsAPoisonedJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newDesk(t)
+		poisoned, good := b.accept(1), b.accept(2)
+		poison := eventlog.Proposed{ID: randomIDs{}.New(), Type: "Unheard.v9", Time: time.Now()}
+		if _, err := b.log.Append(t.Context(), poisoned, eventlog.Any, poison); err != nil {
+			t.Fatal(err)
+		}
+		r := b.run(2, "")
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if got := r.Backlog(); got.Stopped != 1 || got.Open != 0 {
+			t.Errorf("backlog %+v, want one stopped and none open", got)
+		}
+		if got := b.state(good).Phase; got != job.Done {
+			t.Errorf("the other job is %s, want done", got)
+		}
+		if got := len(b.seen.troubles()); got > 1 {
+			t.Errorf("%d troubles, want at most 1", got)
+		}
+	})
+}
+
+// A line about trouble names the job as any other line does.
+func TestTroubleNamesItsJob(t *testing.T) {
+	b := newDesk(t)
+	stream := b.accept(7)
+	var out bytes.Buffer
+	l := jobLogger{slog.New(slog.NewJSONHandler(&out, nil)), b.log}
+	l.Troubled(stream, errDown)
+	var line map[string]any
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]any{
+		"bot": 1.0, "update_id": 7.0, "chat": 5.0, "user": 6.0, "kind": "message", "phase": "pending", "stream": stream, "error": errDown.Error(),
+	} {
+		if line[name] != want {
+			t.Errorf("%s is %v, want %v", name, line[name], want)
+		}
+	}
+	out.Reset()
+	l.Troubled("", errDown)
+	l.Troubled("update-1-8", errDown)
+	if lines := strings.Count(out.String(), "\n"); lines != 2 || strings.Contains(out.String(), `"update_id"`) {
+		t.Errorf("lines without a job: %s", out.String())
+	}
+}

@@ -1,0 +1,270 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/leadonce/leadonce/engine"
+	"github.com/leadonce/leadonce/engine/crm"
+	"github.com/leadonce/leadonce/engine/job"
+)
+
+func sweep(t testing.TB, w *world, a *engine.Agenda) {
+	t.Helper()
+	if err := a.Sweep(context.Background(), w.store, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// handedOut takes everything that the agenda has to hand out, in order.
+func handedOut(a *engine.Agenda) []string {
+	var all []string
+	for {
+		stream, ok := a.Next(noon.AddDate(100, 0, 0))
+		if !ok {
+			return all
+		}
+		all = append(all, stream)
+	}
+}
+
+// someEvent draws an event that the table allows in the state.
+func someEvent(rt *rapid.T, s job.State, at time.Time) job.Event {
+	soon := at.Add(time.Duration(rapid.IntRange(0, 90).Draw(rt, "seconds")) * time.Second)
+	all := []job.Event{
+		job.UpdateReceived{Key: s.Key, Kind: "poll", Update: "{}"}, job.DeliveryRepeated{}, job.KeyConflicted{Fingerprint: "f"},
+		job.JobClaimed{LeaseUntil: soon, Deadline: at}, job.ClaimRenewed{LeaseUntil: soon, Deadline: at},
+		job.ClaimReleased{NotBefore: soon}, job.AttemptNotApplied{NotBefore: soon}, job.OutcomeUnknown{NotBefore: soon},
+		job.ReconciliationNeeded{NotBefore: soon}, job.ReconciliationNeeded{Human: true}, job.LeadConfirmed{CRMID: "L"},
+		job.ReceiptConflicted{CRMID: "M"}, job.NoEffectNeeded{}, job.LeadAbsent{How: job.ByLookup},
+		job.JobDeadLettered{}, job.JobRequeued{},
+	}
+	m := job.NewMachine(s.Now())
+	return rapid.SampledFrom(slices.DeleteFunc(all, func(e job.Event) bool { return !m.Can(e) })).Draw(rt, "event")
+}
+
+// someHistory records random, legal events on a few streams, a poisoned one
+// among them now and then, and other streams that are no jobs.
+func someHistory(rt *rapid.T, t testing.TB, w *world, states map[string]job.State, events int) {
+	poisoned := map[string]bool{}
+	for range events {
+		w.time.advance(time.Second)
+		key := job.Key{Bot: bot, Update: int64(rapid.IntRange(1, 4).Draw(rt, "job"))}
+		s := states[key.Stream()]
+		switch {
+		case rapid.IntRange(0, 40).Draw(rt, "poison") == 40:
+			w.poison(t, key.Stream())
+			poisoned[key.Stream()] = true
+			delete(states, key.Stream())
+		case poisoned[key.Stream()] || slices.Contains(w.history(key.Stream()), "FromTheFuture"):
+			w.append(t, key.Stream(), job.JobRequeued{})
+		default:
+			s.Key = key
+			e := someEvent(rt, s, w.time.Now())
+			w.append(t, key.Stream(), e)
+			states[key.Stream()] = s.Evolve(e, w.time.Now())
+		}
+		w.append(t, job.OperationStream("x"), job.OperationReserved{})
+	}
+}
+
+// wantAgenda compares the agenda with the full fold of each stream.
+func wantAgenda(rt *rapid.T, a *engine.Agenda, states map[string]job.State, stopped int) {
+	want := engine.Backlog{Stopped: stopped}
+	open := map[string]time.Time{}
+	for stream, s := range states {
+		switch {
+		case s.Phase.Final():
+		case s.Human:
+			want.Human++
+		default:
+			want.Open++
+			open[stream] = s.NotBefore
+		}
+	}
+	if got := a.Backlog(); got != want {
+		rt.Fatalf("backlog %+v, the fold says %+v", got, want)
+	}
+	order := []time.Time{}
+	for len(open) > 0 {
+		due, ok := a.NextDue()
+		if _, early := a.Next(due.Add(-1)); !ok || early {
+			rt.Fatalf("next due at %s (%t), but handed out before: %t", due, ok, early)
+		}
+		stream, ok := a.Next(due)
+		if notBefore, known := open[stream]; !ok || !known || !notBefore.Equal(due) {
+			rt.Fatalf("%q is handed out at %s; the fold says %s", stream, due, notBefore)
+		}
+		delete(open, stream)
+		order = append(order, due)
+	}
+	if stream, ok := a.Next(noon.AddDate(100, 0, 0)); ok {
+		rt.Fatalf("%s is handed out, but not open", stream)
+	}
+	if !slices.IsSortedFunc(order, time.Time.Compare) {
+		rt.Fatalf("handed out in the order %v", order)
+	}
+}
+
+func TestTheAgendaIsTheFoldOfTheLog(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w, states, a := newWorld(crm.None), map[string]job.State{}, engine.NewAgenda()
+		for range rapid.IntRange(1, 3).Draw(rt, "sweeps") {
+			someHistory(rt, t, w, states, rapid.IntRange(0, 40).Draw(rt, "events"))
+			sweep(t, w, a)
+		}
+		wantAgenda(rt, a, states, stoppedStreams(w))
+	})
+}
+
+func stoppedStreams(w *world) (n int) {
+	for i := range 5 {
+		if slices.Contains(w.history(job.Key{Bot: bot, Update: int64(i)}.Stream()), "FromTheFuture") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestAJobIsHandedOutTwice(t *testing.T) {
+	w, a := newWorld(crm.None), engine.NewAgenda()
+	key := w.accept(t, message(1, "hello"))
+	stream := key.Stream()
+	sweep(t, w, a)
+	if got := handedOut(a); !slices.Equal(got, []string{stream}) {
+		t.Fatalf("handed out %v", got)
+	}
+	soon := w.time.Now().Add(time.Second)
+	for _, events := range [][]job.Event{
+		{job.JobClaimed{LeaseUntil: soon}},
+		{job.ReconciliationNeeded{Human: true}},
+		{job.JobDeadLettered{}}, // by an operator
+		{job.JobRequeued{}},
+		{job.NoEffectNeeded{}},
+	} {
+		w.append(t, stream, events...)
+		sweep(t, w, a)
+		if got := handedOut(a); len(got) != 0 {
+			t.Fatalf("handed out again after %T, before it was given back", events[0])
+		}
+		s := w.state(t, key)
+		want := engine.Backlog{}
+		switch {
+		case s.Human:
+			want.Human = 1
+		case !s.Phase.Final():
+			want.Open = 1
+		}
+		if b := a.Backlog(); b != want {
+			t.Fatalf("backlog %+v after %T, want %+v", b, events[0], want)
+		}
+	}
+	a.Done(stream, engine.Verdict{})
+	if got := handedOut(a); len(got) != 0 {
+		t.Fatalf("handed out after its end")
+	}
+}
+
+func TestAClosedJobThatIsOpenedAgainWhileInHand(t *testing.T) {
+	w, a := newWorld(crm.None), engine.NewAgenda()
+	stream := w.accept(t, message(1, "hello")).Stream()
+	sweep(t, w, a)
+	handedOut(a)
+	w.append(t, stream, job.JobDeadLettered{})
+	sweep(t, w, a)
+	w.append(t, stream, job.JobRequeued{})
+	sweep(t, w, a)
+	if got := handedOut(a); len(got) != 0 {
+		t.Fatal("handed out to a second worker")
+	}
+	a.Done(stream, engine.Verdict{Schedule: job.Closed, Revision: 1})
+	if got := handedOut(a); !slices.Equal(got, []string{stream}) {
+		t.Fatalf("handed out %v: the verdict is older than the requeue", got)
+	}
+}
+
+func TestAVerdictAboutThePast(t *testing.T) {
+	late := noon.Add(time.Hour)
+	for name, c := range map[string]struct {
+		verdict engine.Verdict
+		events  []job.Event // recorded after the verdict's revision
+		due     time.Time   // zero: nothing is handed out
+	}{
+		"later":                                {engine.Verdict{Schedule: job.DueAt, At: late}, nil, late},
+		"earlier than the event says":          {engine.Verdict{Schedule: job.DueAt, At: noon.Add(-1)}, nil, noon},
+		"nothing new":                          {engine.Verdict{}, nil, noon},
+		"closed":                               {engine.Verdict{Schedule: job.Closed}, nil, time.Time{}},
+		"waiting":                              {engine.Verdict{Schedule: job.Waiting}, nil, time.Time{}},
+		"later, but an operator acted":         {engine.Verdict{Schedule: job.DueAt, At: late}, []job.Event{job.JobDeadLettered{}, job.JobRequeued{}}, noon},
+		"closed, but an operator acted":        {engine.Verdict{Schedule: job.Closed}, []job.Event{job.JobDeadLettered{}, job.JobRequeued{}}, noon},
+		"waiting, but an operator acted":       {engine.Verdict{Schedule: job.Waiting}, []job.Event{job.JobDeadLettered{}, job.JobRequeued{}}, noon},
+		"waiting, and a delivery came":         {engine.Verdict{Schedule: job.Waiting}, []job.Event{job.DeliveryRepeated{}}, time.Time{}},
+		"later, and a delivery came":           {engine.Verdict{Schedule: job.DueAt, At: late}, []job.Event{job.DeliveryRepeated{}}, late},
+		"later, but it ended in the meanwhile": {engine.Verdict{Schedule: job.DueAt, At: late}, []job.Event{job.NoEffectNeeded{}}, time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, a := newWorld(crm.None), engine.NewAgenda()
+			stream := w.accept(t, message(1, "hello")).Stream()
+			sweep(t, w, a)
+			handedOut(a)
+			w.append(t, stream, c.events...)
+			sweep(t, w, a)
+			a.Done(stream, c.verdict)
+			due, ok := a.NextDue()
+			if ok != !c.due.IsZero() || !due.Equal(c.due) {
+				t.Fatalf("due at %s (%t), want %s", due, ok, c.due)
+			}
+			if b := a.Backlog(); ok && b.Open != 1 || c.verdict.Schedule == job.Waiting && !ok && b.Human != 1 {
+				t.Fatalf("backlog %+v", b)
+			}
+		})
+	}
+}
+
+func TestTheOrderIsAnotherOneInEveryRun(t *testing.T) {
+	w := newWorld(crm.None)
+	for i := range 30 {
+		w.accept(t, message(i, "hello"))
+	}
+	a := engine.NewAgenda()
+	sweep(t, w, a)
+	for _, a := range []*engine.Agenda{restored(t, w, snapshotOf(t, a)), a} {
+		if got := handedOut(a); len(got) != 30 || !slices.IsSorted(got) {
+			t.Fatalf("jobs due at one time are handed out as %v", got)
+		}
+	}
+}
+
+func TestASweepThatFailsInTheMiddleGoesOnFromThere(t *testing.T) {
+	w, a := newWorld(crm.None), engine.NewAgenda()
+	for i := range 10 {
+		w.accept(t, message(i, "hello"))
+	}
+	broken := &breakingLog{w.store, 4}
+	if err := a.Sweep(t.Context(), broken, nil); err == nil {
+		t.Fatal("no error")
+	}
+	if b := a.Backlog(); b.Open != 4 {
+		t.Fatalf("backlog %+v after four events", b)
+	}
+	sweep(t, w, a)
+	if got := handedOut(a); len(got) != 10 {
+		t.Fatalf("%d jobs", len(got))
+	}
+}
+
+func TestALongSweepIsSilent(t *testing.T) {
+	w, a := newWorld(crm.None), engine.NewAgenda()
+	for i := range 25_000 {
+		w.append(t, fmt.Sprintf("other-%d", i), job.DeliveryRepeated{})
+	}
+	var reports []int
+	if err := a.Sweep(t.Context(), w.store, func(n int) { reports = append(reports, n) }); err != nil || len(reports) != 2 {
+		t.Fatalf("reports %v, %v", reports, err)
+	}
+}

@@ -1,0 +1,160 @@
+package crmtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// wire is a proxy in front of the CRM: it counts the requests, and what they
+// meet is the case's choice.
+type wire struct {
+	subject  Subject
+	target   *url.URL
+	listener net.Listener
+	server   *http.Server
+	client   *http.Client
+	stopped  chan struct{} // closed when withheld answers must end
+	served   sync.WaitGroup
+	created  atomic.Int64
+
+	mu       sync.Mutex
+	onCreate reaction
+	onFind   reaction
+}
+
+// reaction answers one request.
+type reaction func(w *wire, out http.ResponseWriter, in *http.Request)
+
+func openWire(subject Subject) (*wire, error) {
+	target, err := url.Parse(subject.Sandbox.URL())
+	if err != nil {
+		return nil, fmt.Errorf("the sandbox's URL cannot be parsed")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	w := &wire{
+		subject: subject, target: target, listener: listener,
+		onCreate: pass, onFind: pass, stopped: make(chan struct{}),
+		client: &http.Client{
+			Transport:     &http.Transport{DisableKeepAlives: true},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+	w.server = &http.Server{
+		Handler: w, ReadHeaderTimeout: subject.Patience, ErrorLog: log.New(io.Discard, "", 0),
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, used{}, new(atomic.Int64))
+		},
+	}
+	w.served.Go(func() { _ = w.server.Serve(listener) })
+	return w, nil
+}
+
+// used is the key of a connection's count of requests.
+type used struct{}
+
+func (w *wire) url() string { return "http://" + w.listener.Addr().String() }
+
+func (w *wire) close() {
+	close(w.stopped)
+	_ = w.server.Close()
+	w.served.Wait()
+}
+
+// creates is how many requests came that can make a lead, whole or not.
+func (w *wire) creates() int { return int(w.created.Load()) }
+
+// react sets what creates, or finds, meet from now on.
+func (w *wire) react(onCreate, onFind reaction) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.onCreate, w.onFind = onCreate, onFind
+}
+
+func (w *wire) ServeHTTP(out http.ResponseWriter, in *http.Request) {
+	w.served.Add(1)
+	defer w.served.Done()
+	w.mu.Lock()
+	react := w.onFind
+	if w.subject.IsCreate(in) {
+		w.created.Add(1)
+		react = w.onCreate
+	}
+	w.mu.Unlock()
+	react(w, out, in)
+}
+
+// forward asks the CRM and returns its answer, read to the end.
+func (w *wire) forward(in *http.Request) (status int, header http.Header, body []byte, err error) {
+	sent, err := io.ReadAll(in.Body)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(in.Context()), w.subject.Patience)
+	defer cancel()
+	target := *w.target
+	target.Path, target.RawPath = w.target.JoinPath(in.URL.Path).Path, ""
+	target.RawQuery, target.User = in.URL.RawQuery, nil
+	request, err := http.NewRequestWithContext(ctx, in.Method, target.String(), bytes.NewReader(sent))
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	request.Header, request.GetBody = in.Header.Clone(), nil
+	response, err := w.client.Do(request)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	defer response.Body.Close()
+	body, err = io.ReadAll(response.Body)
+	return response.StatusCode, response.Header, body, err
+}
+
+// pass lets the CRM answer.
+func pass(w *wire, out http.ResponseWriter, in *http.Request) {
+	status, header, body, err := w.forward(in)
+	if err != nil {
+		hangUp(out, false)
+		return
+	}
+	for name, values := range header {
+		out.Header()[name] = values
+	}
+	out.Header().Del("Connection") // of the CRM's hop: the wire keeps its own alive
+	out.Header().Del("Content-Length")
+	out.WriteHeader(status)
+	_, _ = out.Write(body)
+}
+
+// hangUp closes the connection without an answer, by a reset or in order.
+func hangUp(out http.ResponseWriter, reset bool) {
+	conn, _, err := http.NewResponseController(out).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok && reset {
+		_ = tcp.SetLinger(0)
+	}
+	_ = conn.Close()
+}
+
+// raw sends bytes that net/http would not, and closes.
+func raw(out http.ResponseWriter, text string) {
+	conn, _, err := http.NewResponseController(out).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+	_, _ = io.WriteString(conn, text)
+	_ = conn.Close()
+}

@@ -1,0 +1,22 @@
+// Package httponce sends one HTTP request, once, before a deadline, and says
+// what is proven when no answer came. Connectors that speak HTTP are built on
+// it, for net/http alone keeps neither C1 nor C2 of package crm: it replays a
+// POST that bears an Idempotency-Key when a reused connection breaks, follows
+// redirects with the body, and writes whenever the process happens to run.
+//
+//   - Every request has a transport and a connection of its own, speaks HTTP/1.1,
+//     and has no body to rewind: there is nothing to replay it on or from.
+//   - Redirects are answers. Proxies of the environment are not used.
+//   - The connection refuses to write once the deadline has passed by the wall
+//     clock, so a process that was paused wakes up to a failure, not to a late
+//     request. What the pause leaves open is the moment between that check and
+//     the system call behind it.
+//   - A connection that is given up is reset, so that bytes which wait in the
+//     kernel are dropped instead of being sent for minutes; on Linux the kernel
+//     also drops them by itself at the deadline (TCP_USER_TIMEOUT), which holds
+//     when the process is killed.
+//   - Before the first byte of the request a failure proves that it was not sent.
+//     After it, a failure proves nothing.
+//
+// Reasons in errors are this package's own words: no URL, no header, no body.
+package httponce

@@ -1,0 +1,122 @@
+package job
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+var ann = Signature{By: "ann", Reason: "seen in the CRM"}
+
+// acts are what an operator can do, and in which phases.
+var acts = map[string]struct {
+	do     func(State, Signature) ([]Event, error)
+	phases []Phase
+	want   Event
+}{
+	"resolve": {
+		func(s State, g Signature) ([]Event, error) { return s.Resolve("4711", g) },
+		[]Phase{NeedsReconciliation}, LeadConfirmed{CRMID: "4711", How: ByOperator, By: "ann", Reason: ann.Reason},
+	},
+	"resolve absent": {
+		func(s State, g Signature) ([]Event, error) {
+			return s.ResolveAbsent(epoch.Add(time.Hour), g, Rules{patient, capabilities["none"]})
+		},
+		[]Phase{NeedsReconciliation}, LeadAbsent{How: ByOperator, By: "ann", Reason: ann.Reason},
+	},
+	"requeue": {
+		State.Requeue, []Phase{DeadLetter}, JobRequeued{By: "ann", Reason: ann.Reason},
+	},
+	"discard": {
+		State.Discard, []Phase{Pending, NeedsReconciliation}, JobDeadLettered{Reason: "discarded: " + ann.Reason, By: "ann"},
+	},
+}
+
+func TestOperatorsActsByPhase(t *testing.T) {
+	for name, act := range acts {
+		for _, phase := range append([]Phase{""}, Phases...) {
+			s := State{Phase: phase, Key: Key{Bot: 7, Update: 42}, Ambiguous: true, LastDeadline: epoch}
+			events, err := act.do(s, ann)
+			allowed := false
+			for _, p := range act.phases {
+				allowed = allowed || p == phase
+			}
+			if !allowed {
+				var refused *NotAllowedError
+				if !errors.As(err, &refused) || events != nil {
+					t.Errorf("%s in phase %q: %v, %v, want NotAllowedError", name, phase, events, err)
+				} else if refused.Now != s.Now() || refused.Hint == "" || !strings.Contains(err.Error(), "telegram/7/42") || !strings.Contains(err.Error(), string(s.Now())) {
+					t.Errorf("%s in phase %q: the error %q does not help", name, phase, err)
+				}
+				continue
+			}
+			if err != nil || len(events) != 1 || events[0] != act.want {
+				t.Errorf("%s in phase %s: %v, %v, want %v", name, phase, events, err, act.want)
+			}
+			if _, err := Walk(phase, events...); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func TestAnUnsignedActIsRefused(t *testing.T) {
+	for name, act := range acts {
+		for _, g := range []Signature{{}, {By: "ann"}, {Reason: "why"}} {
+			events, err := act.do(State{Phase: act.phases[0], LastDeadline: epoch}, g)
+			if err == nil || events != nil || !strings.Contains(err.Error(), "--by and --reason") {
+				t.Errorf("%s signed %+v: %v, %v", name, g, events, err)
+			}
+		}
+	}
+}
+
+func TestResolvingNeedsTheLeadsID(t *testing.T) {
+	events, err := State{Phase: NeedsReconciliation}.Resolve("", ann)
+	if err == nil || events != nil || !strings.Contains(err.Error(), "--crm-id") {
+		t.Errorf("resolved as %v, %v", events, err)
+	}
+}
+
+func TestAnOperatorsAbsentIsRefusedWhileARequestCanStillArrive(t *testing.T) {
+	s := State{Phase: NeedsReconciliation, Ambiguous: true, Human: true, LastDeadline: epoch}
+	r := Rules{patient, capabilities["none"]}
+	settled := epoch.Add(31 * time.Second)
+	events, err := s.ResolveAbsent(settled.Add(-1), ann, r)
+	var refused *NotAllowedError
+	if !errors.As(err, &refused) || events != nil || !strings.Contains(err.Error(), "2026-07-01T12:00:31Z") {
+		t.Errorf("too early: %v, %v", events, err)
+	}
+	if events, err := s.ResolveAbsent(settled, ann, r); err != nil || len(events) != 1 {
+		t.Errorf("settled: %v, %v", events, err)
+	}
+}
+
+// TestT84_ARequeuedJobStaysOneOperation, and an ambiguity that was discarded
+// comes back with it.
+func TestT84_ARequeuedJobStaysOneOperation(t *testing.T) {
+	key := Key{Bot: 7, Update: 42}
+	plan := Plan{Effect: true, Action: CreateLead, BusinessKey: key.String()}
+	s := fold(UpdateReceived{Key: key})
+	first := s.ClaimBy("w", plan, epoch, patient)
+	s = s.Evolve(first, epoch).Evolve(ReconciliationNeeded{Reason: "cut", Human: true}, epoch)
+	for _, act := range []func(Signature) ([]Event, error){s.Discard, s.Evolve(JobDeadLettered{}, epoch).Requeue} {
+		events, err := act(ann)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = s.Evolve(events[0], epoch)
+	}
+	if s.Phase != Pending || s.Requeues != 1 || s.Spent != 0 || s.LastOperator != "ann" || !s.Ambiguous || s.Human {
+		t.Errorf("requeued as %+v", s)
+	}
+	again := s.ClaimBy("w", plan, epoch, patient)
+	if again.OperationID != first.OperationID {
+		t.Errorf("the operation changed from %s to %s", first.OperationID, again.OperationID)
+	}
+	s = s.Evolve(again, epoch)
+	if got := s.Permit(epoch, Rules{patient, capabilities["none"]}); got != MayNever {
+		t.Errorf("a requeued ambiguity may be sent: permission %d", got)
+	}
+}

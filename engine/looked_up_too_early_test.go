@@ -1,0 +1,152 @@
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/leadonce/leadonce/engine/crm"
+	"github.com/leadonce/leadonce/engine/job"
+)
+
+// ambiguous is a job whose first request met f, which the CRM cannot repeat.
+func ambiguous(t *testing.T, w *world, f fault) job.Key {
+	t.Helper()
+	key := w.accept(t, message(1, "hello"))
+	w.fail("create", f)
+	w.advance(t, w.engine("a", 0), key)
+	wantPhase(t, w, key, job.NeedsReconciliation)
+	return key
+}
+
+func TestALookupBeforeTheSettleTimeIsBelieved(t *testing.T) {
+	w := newWorld(crm.Lookup)
+	key, e := ambiguous(t, w, lateEffect), w.engine("a", 0)
+	due := w.time.Now().Add(w.policy.CallTimeout + settle + w.policy.ClockSkew)
+	for w.time.Now().Before(due) {
+		if v := w.advance(t, e, key); !v.At.Equal(due) {
+			t.Fatalf("looked at again at %s, want %s", v.At, due)
+		}
+		if len(w.seen.called) != 1 {
+			t.Fatalf("asked at %s, before %s: %v", w.time.Now(), due, w.seen.called)
+		}
+		w.time.advance(time.Second)
+	}
+	w.advance(t, e, key)
+	if s := wantPhase(t, w, key, job.Done); s.How != job.ByLookup || w.crm.requests[s.OperationID] != 1 {
+		t.Fatalf("known by %s after %d requests", s.How, w.crm.requests[s.OperationID])
+	}
+}
+
+func TestAFailedLookupProvesAbsence(t *testing.T) {
+	w := newWorld(crm.Lookup)
+	key, e := ambiguous(t, w, lostAfter), w.engine("a", 0)
+	settled(w)
+	for _, f := range []fault{lostBefore, down, limited} {
+		w.fail("find", f)
+		v := w.advance(t, e, key)
+		wantHistory(t, w, key, "UpdateReceived", "JobClaimed", "ReconciliationNeeded")
+		if wait := v.At.Sub(w.time.Now()); v.Schedule != job.DueAt || wait < w.policy.RetryFirst || wait > w.policy.RetryMax {
+			t.Fatalf("verdict %+v, %s from now", v, wait)
+		}
+		w.time.advance(v.At.Sub(w.time.Now()))
+	}
+	w.advance(t, e, key)
+	wantPhase(t, w, key, job.Done)
+}
+
+func TestALookupThatIsLimitedRestsTheConnector(t *testing.T) {
+	w := newWorld(crm.Lookup)
+	key, e := ambiguous(t, w, lostAfter), w.engine("a", 0)
+	other := w.accept(t, message(2, "b"))
+	settled(w)
+	w.crm.retryAfter = 50 * time.Second
+	w.fail("find", limited)
+	w.advance(t, e, key)
+	until := w.time.Now().Add(w.crm.retryAfter)
+	for _, k := range []job.Key{key, other} {
+		if v := w.advance(t, e, k); !v.At.Equal(until) {
+			t.Errorf("%s is due at %s, want %s", k, v.At, until)
+		}
+	}
+}
+
+func TestAbsenceAllowsMoreThanOneAttempt(t *testing.T) {
+	w := newWorld(crm.Lookup)
+	key, e := ambiguous(t, w, lostBefore), w.engine("a", 0)
+	settled(w)
+	w.advance(t, e, key)
+	wantHistory(t, w, key, "UpdateReceived", "JobClaimed", "ReconciliationNeeded", "LeadAbsent")
+	w.fail("create", lateEffect)
+	w.advance(t, e, key)
+	s := wantPhase(t, w, key, job.NeedsReconciliation)
+	v := w.advance(t, e, key)
+	if w.crm.requests[s.OperationID] != 2 || !v.At.After(w.time.Now()) {
+		t.Fatalf("%d requests, due at %s", w.crm.requests[s.OperationID], v.At)
+	}
+	w.run(t, e)
+	wantPhase(t, w, key, job.Done)
+}
+
+// TestAbsenceIsRecordedOverALateReceipt: the lookup is under way when the
+// receipt comes after all.
+func TestAbsenceIsRecordedOverALateReceipt(t *testing.T) {
+	w := newWorld(crm.Lookup)
+	key, e := ambiguous(t, w, lostBefore), w.engine("a", 0)
+	settled(w)
+	w.meanwhile("found", func() { w.append(t, key.Stream(), job.LeadConfirmed{CRMID: "L-9", How: job.ByLate}) })
+	v := w.advance(t, e, key)
+	if v.Schedule != job.DueAt || v.At.After(w.time.Now()) {
+		t.Fatalf("verdict %+v, want due now", v)
+	}
+	if v := w.advance(t, e, key); v.Schedule != job.Closed {
+		t.Fatalf("verdict %+v, want closed", v)
+	}
+	wantPhase(t, w, key, job.Done)
+}
+
+func TestOneOfSeveralLeadsIsChosen(t *testing.T) {
+	w := newWorld(crm.Lookup)
+	key, e := ambiguous(t, w, lostAfter), w.engine("a", 0)
+	s := w.state(t, key)
+	w.crm.leads = append(w.crm.leads, lead{"L-2", s.OperationID, w.time.Now()}) // by somebody's hand
+	settled(w)
+	w.advance(t, e, key)
+	if s := wantPhase(t, w, key, job.NeedsReconciliation); !s.Human {
+		t.Fatal("not in front of a human")
+	}
+	if v := w.advance(t, e, key); v.Schedule != job.Waiting {
+		t.Fatalf("verdict %+v, want waiting", v)
+	}
+	b := w.run(t, e).Backlog()
+	if b.Human != 1 || b.Open != 0 || w.crm.requests[s.OperationID] != 1 {
+		t.Fatalf("backlog %+v", b)
+	}
+}
+
+func TestALeadWithoutAnIDIsTakenForNone(t *testing.T) {
+	w := newWorld(crm.Lookup)
+	key, e := ambiguous(t, w, lostBefore), w.engine("a", 0)
+	s := w.state(t, key)
+	w.crm.leads = append(w.crm.leads, lead{"", s.OperationID, w.time.Now()})
+	settled(w)
+	v := w.advance(t, e, key)
+	if v.Schedule != job.DueAt || !v.At.After(w.time.Now()) {
+		t.Fatalf("verdict %+v, want later", v)
+	}
+	wantPhase(t, w, key, job.NeedsReconciliation)
+}
+
+func TestTheConnectorIsAnotherOneThen(t *testing.T) {
+	w := newWorld(crm.Lookup)
+	key := ambiguous(t, w, lostAfter)
+	settled(w)
+	w.crm.description = crm.Description{Name: "poor", Class: crm.None}
+	e := w.engine("b", 0)
+	w.advance(t, e, key)
+	if s := wantPhase(t, w, key, job.NeedsReconciliation); !s.Human {
+		t.Fatal("nobody looks at it")
+	}
+	if w.run(t, e).Backlog().Human != 1 {
+		t.Fatal("the agenda does not know")
+	}
+}

@@ -1,0 +1,178 @@
+package engine_test
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/leadonce/leadonce/engine"
+	"github.com/leadonce/leadonce/engine/crm"
+	"github.com/leadonce/leadonce/engine/job"
+)
+
+func snapshotOf(t testing.TB, a *engine.Agenda) []byte {
+	t.Helper()
+	data, err := a.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func restored(t testing.TB, w *world, data []byte) *engine.Agenda {
+	t.Helper()
+	a, err := engine.RestoreAgenda(t.Context(), w.store, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestARestoredAgendaIsTheSweptOne(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w, states, a := newWorld(crm.None), map[string]job.State{}, engine.NewAgenda()
+		someHistory(rt, t, w, states, rapid.IntRange(0, 15).Draw(rt, "before"))
+		sweep(t, w, a)
+		if rapid.Bool().Draw(rt, "some in hand") {
+			a.Next(noon.AddDate(1, 0, 0))
+		}
+		data := snapshotOf(t, a)
+		b := restored(t, w, data)
+		if stopped := a.Backlog().Stopped; stopped == 0 && !bytes.Equal(snapshotOf(t, b), data) {
+			rt.Fatalf("the snapshot of the restored agenda is another one")
+		}
+		someHistory(rt, t, w, states, rapid.IntRange(0, 15).Draw(rt, "after"))
+		sweep(t, w, b)
+		for { // the poisoned ones are tried once each
+			stream, ok := b.Next(time.Time{})
+			if !ok {
+				break
+			}
+			if _, err := engine.Load(t.Context(), w.store, stream); !engine.IsStopped(err) {
+				rt.Fatalf("%s is due at once, and not because it was stopped: %v", stream, err)
+			}
+			b.Stop(stream, "still poisoned")
+		}
+		if stopped := stoppedStreams(w); b.Backlog().Stopped < stopped { // those that went on after the poison
+			for i := range 5 {
+				stream := job.Key{Bot: bot, Update: int64(i)}.Stream()
+				if slices.Contains(w.history(stream), "FromTheFuture") {
+					b.Stop(stream, "still poisoned")
+				}
+			}
+		}
+		wantAgenda(rt, b, states, stoppedStreams(w))
+	})
+}
+
+func TestASnapshotOfSomethingElse(t *testing.T) {
+	w, a := newWorld(crm.None), engine.NewAgenda()
+	w.accept(t, message(1, "hello"))
+	sweep(t, w, a)
+	data := snapshotOf(t, a)
+	restored(t, w, data)
+
+	another := newWorld(crm.None)
+	another.ids.n = 1000
+	another.accept(t, message(1, "hello"))
+	for name, c := range map[string]struct {
+		w    *world
+		data []byte
+	}{
+		"another log":         {another, data},
+		"a log that is empty": {newWorld(crm.None), data},
+		"another version":     {w, bytes.Replace(data, []byte(`"version":1`), []byte(`"version":2`), 1)},
+		"cut":                 {w, data[:len(data)/2]},
+		"empty":               {w, nil},
+		"without a position":  {w, []byte(`{"version":1}`)},
+		"moved":               {w, bytes.Replace(data, []byte(`"position":"1/1"`), []byte(`"position":"2/2"`), 1)},
+	} {
+		if a, err := engine.RestoreAgenda(t.Context(), c.w.store, c.data); err == nil {
+			t.Errorf("%s: restored as %+v", name, a.Checkpoint())
+		}
+	}
+}
+
+func TestASnapshotOfAnAgendaThatHasReadNothing(t *testing.T) {
+	w := newWorld(crm.None)
+	data := snapshotOf(t, engine.NewAgenda())
+	w.accept(t, message(1, "hello"))
+	a := restored(t, w, data)
+	sweep(t, w, a)
+	if a.Backlog().Open != 1 {
+		t.Fatalf("backlog %+v", a.Backlog())
+	}
+}
+
+func TestAPostponedJobIsForgottenByTheSnapshot(t *testing.T) {
+	w, a := newWorld(crm.None), engine.NewAgenda()
+	stream := w.accept(t, message(1, "hello")).Stream()
+	sweep(t, w, a)
+	handedOut(a)
+	a.Done(stream, engine.Verdict{Schedule: job.DueAt, At: noon.Add(time.Hour)})
+	b := restored(t, w, snapshotOf(t, a))
+	if due, ok := b.NextDue(); !ok || !due.Equal(noon.Add(time.Hour)) {
+		t.Fatalf("due at %s", due)
+	}
+}
+
+// TestAStoppedJobIsTriedOnceAfterARestart: this release may understand it, or
+// not; then it is not tried again and again.
+func TestAStoppedJobIsTriedOnceAfterARestart(t *testing.T) {
+	w, a := newWorld(crm.None), engine.NewAgenda()
+	key, e := w.accept(t, message(1, "hello")), w.engine("a", 0)
+	w.poison(t, key.Stream())
+	sweep(t, w, a)
+	if b := a.Backlog(); b != (engine.Backlog{Stopped: 1}) {
+		t.Fatalf("backlog %+v", b)
+	}
+	b := restored(t, w, snapshotOf(t, a))
+	tries := 0
+	for {
+		stream, ok := b.Next(w.time.Now())
+		if !ok {
+			break
+		}
+		if tries++; tries > 1 {
+			t.Fatal("tried again without a pause")
+		}
+		_, err := e.Advance(t.Context(), stream)
+		if !engine.IsStopped(err) || !strings.Contains(err.Error(), "revision 1") || !strings.Contains(err.Error(), "2/2") {
+			t.Fatalf("error %v, want stopped, with revision and position", err)
+		}
+		b.Stop(stream, err.Error())
+	}
+	if tries != 1 || b.Backlog() != (engine.Backlog{Stopped: 1}) {
+		t.Fatalf("%d tries, backlog %+v", tries, b.Backlog())
+	}
+}
+
+func TestAStoppedJobThatIsUnderstoodAfterTheRestart(t *testing.T) {
+	for name, s := range map[string]struct {
+		verdict engine.Verdict
+		want    engine.Backlog
+	}{
+		"closed":  {engine.Verdict{Schedule: job.Closed, Revision: 1}, engine.Backlog{}},
+		"waiting": {engine.Verdict{Schedule: job.Waiting, Revision: 1}, engine.Backlog{Human: 1}},
+		"due":     {engine.Verdict{Schedule: job.DueAt, At: noon.Add(time.Hour), Revision: 1}, engine.Backlog{Open: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, a := newWorld(crm.None), engine.NewAgenda()
+			stream := w.accept(t, message(1, "hello")).Stream()
+			w.poison(t, stream)
+			sweep(t, w, a)
+			b := restored(t, w, snapshotOf(t, a))
+			if got := handedOut(b); !slices.Equal(got, []string{stream}) {
+				t.Fatalf("handed out %v", got)
+			}
+			b.Done(stream, s.verdict)
+			if b.Backlog() != s.want {
+				t.Fatalf("backlog %+v, want %+v", b.Backlog(), s.want)
+			}
+		})
+	}
+}
