@@ -30,11 +30,11 @@ func (e *Engine) Accept(ctx context.Context, u job.Update) (job.Key, Acceptance,
 	if stored {
 		return key, Stored, nil
 	}
-	if holder.Fingerprint == u.Fingerprint {
-		e.note(ctx, holder, holder.Repeat())
-		return key, Repeated, nil
+	if holder.Fingerprint != u.Fingerprint {
+		return e.acceptVariant(ctx, u, holder)
 	}
-	return e.acceptVariant(ctx, u, holder)
+	e.note(ctx, holder, holder.Repeat())
+	return key, Repeated, nil
 }
 
 // acceptVariant stores an update whose id belongs to another one, holder.
@@ -43,6 +43,9 @@ func (e *Engine) acceptVariant(ctx context.Context, u job.Update, holder job.Sta
 	twin, stored, err := e.store(ctx, u, key)
 	if err != nil {
 		return key, "", err
+	}
+	if !stored && twin.Fingerprint != u.Fingerprint {
+		return key, "", fmt.Errorf("%s is taken by a third update: %w", key.Stream(), eventlog.ErrUnavailable)
 	}
 	e.note(ctx, holder, holder.Conflict(u, key))
 	if stored {
@@ -53,7 +56,8 @@ func (e *Engine) acceptVariant(ctx context.Context, u job.Update, holder job.Sta
 }
 
 // store makes the update the first event of the key's stream, or returns the
-// job that is there.
+// job that is there. One whose first event cannot be decoded is an error: it may
+// be this very update, written by a newer release, or any other.
 func (e *Engine) store(ctx context.Context, u job.Update, key job.Key) (holder job.State, stored bool, err error) {
 	received := job.Receive(u, key)
 	now := e.Clock.Now()
@@ -75,7 +79,7 @@ func (e *Engine) store(ctx context.Context, u job.Update, key job.Key) (holder j
 		switch {
 		case errors.Is(err, ErrNoJob):
 			continue // the winner is not to be read yet: write again
-		case errors.As(err, &stopped):
+		case errors.As(err, &stopped) && holder.EventCount > 0:
 			return holder, false, nil // what could be decoded names the update
 		default:
 			return holder, false, err
@@ -87,7 +91,7 @@ func (e *Engine) store(ctx context.Context, u job.Update, key job.Key) (holder j
 // note records what is good to know about a job that is stored. The answer to
 // the delivery does not depend on it.
 func (e *Engine) note(ctx context.Context, s job.State, events []job.Event) {
-	if len(events) == 0 || s.EventCount == 0 { // without an event it has no key to note it under
+	if len(events) == 0 {
 		return
 	}
 	proposed, err := e.propose(e.Clock.Now(), events...)

@@ -70,6 +70,7 @@ func someHistory(rt *rapid.T, t testing.TB, w *world, states map[string]job.Stat
 			states[key.Stream()] = s.Evolve(e, w.time.Now())
 		}
 		w.append(t, job.OperationStream("x"), job.OperationReserved{})
+		w.poison(t, "no-job")
 	}
 }
 

@@ -83,9 +83,15 @@ func (e *Engine) call(ctx context.Context, s job.State, plan job.Plan) job.Outco
 	return job.Outcome{Class: job.Created, CRMID: receipt.CRMID, How: how}
 }
 
-// called tells the observer of a request, and heeds a CRM that asks for rest.
+// called tells the observer of a request, and lets a CRM rest that asks for it
+// or cannot be reached.
 func (e *Engine) called(s job.State, request Request, began time.Time, failure *crm.Error) {
 	now := e.Clock.Now()
+	if failure != nil && failure.Outcome == crm.NotSent {
+		e.pause.lost(now, func(inARow int) time.Duration { return e.Policy.Backoff(inARow, e.share()) })
+	} else {
+		e.pause.met()
+	}
 	if failure != nil && failure.RetryAfter > 0 {
 		e.pause.extend(now.Add(min(failure.RetryAfter, e.Policy.RetryMax)))
 	}

@@ -13,16 +13,12 @@ func (e *Engine) Resolve(ctx context.Context, key job.Key, crmID string, by job.
 	return e.operate(ctx, key, func(s job.State) ([]job.Event, error) { return s.Resolve(crmID, by) })
 }
 
-// ResolveAbsent records an operator's word that no lead was made. The word is
-// about this moment and the attempts made so far: it proves nothing when it was
-// given before the requests had settled, and is void once another one was made.
+// ResolveAbsent records an operator's word that no lead was made. It is about the
+// moment in which it is given: what it proves does not grow while the console is
+// paused, or while it loses races to workers that make another attempt.
 func (e *Engine) ResolveAbsent(ctx context.Context, key job.Key, by job.Signature) (job.State, error) {
-	told, attempts := e.Clock.Now(), -1
+	told := e.Clock.Now()
 	return e.operate(ctx, key, func(s job.State) ([]job.Event, error) {
-		if attempts >= 0 && s.Attempts != attempts {
-			return nil, fmt.Errorf("%s was tried again meanwhile: look into the CRM again", key)
-		}
-		attempts = s.Attempts
 		return s.ResolveAbsent(told, by, e.rules)
 	})
 }

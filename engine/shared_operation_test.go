@@ -231,6 +231,14 @@ func TestTheHolderOrTheReservationCannotBeDecoded(t *testing.T) {
 			t.Fatalf("error %v, want stopped by %s", err, stream)
 		}
 	})
+	t.Run("something else in its place", func(t *testing.T) {
+		w := newWorld(crm.None)
+		first, e := w.accept(t, press(1, "buy")), w.engine("a", 0)
+		w.append(t, job.OperationStream(operationOf(press(1, "buy"))), job.DeliveryRepeated{})
+		if _, err := e.Advance(t.Context(), first.Stream()); !engine.IsStopped(err) {
+			t.Fatalf("error %v, want stopped", err)
+		}
+	})
 	t.Run("read fails", func(t *testing.T) {
 		w := newWorld(crm.None)
 		w.accept(t, press(1, "buy"))

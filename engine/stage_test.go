@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -158,6 +159,7 @@ func faultsAt(point string) []fault {
 type act struct {
 	Kind    string // run, advance, deliver, operate, pass, land, kill
 	A, N, F int
+	Whole   bool // what it starts runs to its end at once
 }
 
 var passes = []time.Duration{time.Second, 5 * time.Second, 11 * time.Second, 31 * time.Second, 61 * time.Second, 3 * time.Minute, 11 * time.Minute}
@@ -192,13 +194,22 @@ func (s *stage) do(x act) {
 			s.kill(a)
 		}
 	case "run":
-		for i := 0; i <= x.N && a != nil && slices.Contains(s.actors, a); i++ {
-			f := none
-			if possible := faultsAt(a.at); i == x.N && x.F > 0 {
-				f = possible[x.F%len(possible)]
-			}
-			s.step(a, f)
+		s.run(a, x.N, x.F)
+	}
+	if n := len(s.actors); x.Whole && n > 0 && a != s.actors[n-1] {
+		s.run(s.actors[n-1], math.MaxInt, x.F)
+	}
+}
+
+// run takes the actor n calls on and one more. F is what happens to its calls of
+// the CRM, and to the last call of the log; 0 is nothing.
+func (s *stage) run(a *actor, n, f int) {
+	for i := 0; i <= n && a != nil && slices.Contains(s.actors, a); i++ {
+		now, possible := none, faultsAt(a.at)
+		if f > 0 && (i == n || a.at == "create" || a.at == "find") {
+			now = possible[f%len(possible)]
 		}
+		s.step(a, now)
 	}
 }
 
@@ -236,7 +247,7 @@ func randomPlan(seed uint64, swarm uint8, length int) []act {
 	burst := 1 + int(swarm>>5)*3
 	plan := make([]act, length)
 	for i := range plan {
-		plan[i] = act{kinds[r.IntN(len(kinds))], r.IntN(6), r.IntN(max(burst, 7)), max(0, r.IntN(24)-8)}
+		plan[i] = act{kinds[r.IntN(len(kinds))], r.IntN(6), r.IntN(max(burst, 7)), max(0, r.IntN(24)-8), r.IntN(3) > 0}
 		if plan[i].Kind == "run" {
 			plan[i].N = r.IntN(burst)
 		}

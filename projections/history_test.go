@@ -21,7 +21,7 @@ var capabilities = []job.Capability{
 // randomHistory is a log of several jobs, each of which lived by the domain's
 // decisions, between events of other streams and events that nobody can decode.
 func randomHistory(t *rapid.T) *scribe {
-	w := &scribe{log: memory.New(), now: epoch}
+	w := &scribe{log: memory.New(), now: epoch, strict: true}
 	rules := job.Rules{Policy: policy, Capability: rapid.SampledFrom(capabilities).Draw(t, "capability")}
 	steps := rapid.IntRange(1, 80).Draw(t, "steps")
 	for range steps {

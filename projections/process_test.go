@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 // sharedLog is the same in every process: its ids and times are counted.
 func sharedLog(t failer) *scribe {
 	w := &scribe{log: memory.New(), now: epoch}
-	const jobs = 3_000
+	const jobs = 1_000
 	for i := range jobs {
 		w.receive(t, message(7, int64(i), "text"))
 	}

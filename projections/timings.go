@@ -10,8 +10,8 @@ import (
 )
 
 // nanosBetween is SQL for the time from one stamp to a later one, exactly: whole
-// seconds, and nine digits behind the point. unixepoch would round those. More
-// than 292 years are cut to that by the cast.
+// seconds, and nine digits behind the point, which older releases of SQLite would
+// round. More than 292 years are cut to that by the cast.
 func nanosBetween(from, to string) string {
 	return strings.NewReplacer("from", from, "to", to).Replace(`CAST(
 		(unixepoch(substr(to, 1, 19)) - unixepoch(substr(from, 1, 19))) * 1000000000

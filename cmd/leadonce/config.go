@@ -73,7 +73,7 @@ func defaultConfig() config {
 		Workers:     8,
 		Lease:       60 * time.Second,
 		CallTimeout: 20 * time.Second,
-		Retry:       retryConfig{Attempts: 8, First: time.Second, Max: 10 * time.Minute},
+		Retry:       retryConfig{Attempts: 40, First: time.Second, Max: 10 * time.Minute},
 		ClockSkew:   5 * time.Second,
 		MaxBacklog:  100_000,
 		Logging:     loggingConfig{Format: "text", Level: "info"},

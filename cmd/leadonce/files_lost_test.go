@@ -43,7 +43,7 @@ func TestT85DerivedFilesLost(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, "none", brief)
 			s.tell(pendingStory)
-			s.crm.signal(stopped) // nothing can be done for the first process
+			s.suspend(s.crm) // nothing can be done for the first process
 			s.terminate(s.serve("--workers", "1").program)
 			spoil(s)
 			s.crm.signal(resumed)

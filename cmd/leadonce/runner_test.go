@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/leadonce/leadonce/engine"
 	"github.com/leadonce/leadonce/engine/crm"
 	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/job"
@@ -143,6 +145,40 @@ func TestRunnerTakesJobsBackBehindAFailedSweep(t *testing.T) {
 		if got := r.Backlog().Open; got != 0 || b.crm.leads.Load() != 6 {
 			t.Errorf("%d jobs open and %d leads, want 0 and 6", got, b.crm.leads.Load())
 		}
+	})
+}
+
+// A job in a worker's hands is not handed out again, whatever is recorded about
+// it and however long it takes, until the worker gives it back.
+func TestRunnerHandsOutEachJobOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newDesk(t)
+		slow, next := b.accept(1), b.accept(2)
+		ctx, stop := context.WithCancel(t.Context())
+		r := newRunner(b.engine, b.seen, 3, "", func(int) {}) // its workers are this test
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			r.dispatch(ctx, engine.NewAgenda())
+		}()
+		if got := []string{<-r.work, <-r.work}; !slices.Equal(got, []string{slow, next}) {
+			t.Fatalf("handed out %v, want %v", got, []string{slow, next})
+		}
+		b.accept(1) // a repeated delivery: an event on the stream
+		r.Wake()
+		time.Sleep(time.Hour)
+		select {
+		case again := <-r.work:
+			t.Fatalf("%s is handed out twice", again)
+		default:
+		}
+		r.results <- result{stream: slow, verdict: engine.Verdict{Schedule: job.DueAt, At: time.Now().Add(time.Minute), Revision: 9}}
+		given := time.Now()
+		if again := <-r.work; again != slow || time.Since(given) < time.Minute {
+			t.Errorf("%s is handed out %s after it was given back, want %s after a minute", again, time.Since(given), slow)
+		}
+		stop()
+		<-ended
 	})
 }
 

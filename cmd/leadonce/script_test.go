@@ -20,8 +20,8 @@ import (
 //
 //	exits STATUS COMMAND ARG...           the exit status is that one
 //	refused STATUS PATTERN COMMAND ARG... it prints one line, on stderr, that matches
-//	start NAME COMMAND ARG...             runs until stop; $NAME is its URL, $NAME_address HOST:PORT
-//	stop NAME                             SIGTERM; it must end with status 0
+//	start NAME COMMAND ARG...             runs until terminated; $NAME is its URL, $NAME_address HOST:PORT
+//	terminate NAME                        SIGTERM; it must end with status 0
 //	printed NAME PATTERN                  waits until it has
 //	deliver STATUS NAME FILE              posts FILE as an update of bot 700000001
 //	answers NAME PATH PATTERN             waits until GET answers 200 and matches
@@ -37,7 +37,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "refused": refused, "start": start, "stop": stop, "printed": printed,
+			"exits": exits, "refused": refused, "start": start, "terminate": terminate, "printed": printed,
 			"deliver": deliver, "answers": answers, "sql": execute,
 		},
 	})
@@ -117,7 +117,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0]+"_address", strings.TrimPrefix(address[0], "http://"))
 }
 
-func stop(ts *testscript.TestScript, neg bool, args []string) {
+func terminate(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, args, 1)
 	p := find(ts, args[0])
 	p.signal(syscall.SIGTERM)

@@ -21,6 +21,7 @@ import (
 type site struct {
 	t      *testing.T
 	dir    string
+	env    []string // more of it, for run
 	crm    *program
 	crmURL string
 }
@@ -78,6 +79,23 @@ func (s *site) launch(args ...string) *program {
 	return p
 }
 
+// suspend sends SIGSTOP, and returns when every thread stands still, where the
+// system tells.
+func (s *site) suspend(p *program) {
+	s.t.Helper()
+	p.signal(stopped)
+	eventually(s.t, func() error {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
+		for _, thread := range threads {
+			stat, err := os.ReadFile(thread) // "1 (name) T …"
+			if err == nil && !bytes.Contains(stat, []byte(") T ")) {
+				return fmt.Errorf("a thread still runs: %s", stat)
+			}
+		}
+		return nil
+	})
+}
+
 // server is a running `leadonce serve`.
 type server struct {
 	*program
@@ -130,7 +148,7 @@ func (s *site) run(args ...string) (status int, stdout, stderr string) {
 	s.t.Helper()
 	c := exec.Command("leadonce", args...)
 	var out, failure bytes.Buffer
-	c.Dir, c.Env, c.Stdout, c.Stderr = s.dir, own("TELEGRAM_WEBHOOK_SECRET="+secret), &out, &failure
+	c.Dir, c.Env, c.Stdout, c.Stderr = s.dir, own(append(s.env, "TELEGRAM_WEBHOOK_SECRET="+secret)...), &out, &failure
 	if err := c.Run(); c.ProcessState == nil {
 		s.t.Fatal(err)
 	}

@@ -93,10 +93,16 @@ func (s *site) halfSent(v server, id int64) (net.Conn, func()) {
 	}
 	s.t.Cleanup(func() { conn.Close() })
 	body := message(id)
-	_, err = fmt.Fprintf(conn, "POST /telegram/700000001 HTTP/1.1\r\nHost: x\r\nX-Telegram-Bot-Api-Secret-Token: %s\r\nContent-Length: %d\r\n\r\n%s",
+	_, err = fmt.Fprintf(conn, "POST /telegram/700000001 HTTP/1.1\r\nHost: x\r\nX-Telegram-Bot-Api-Secret-Token: %s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n%s",
 		secret, len(body), body[:len(body)-1])
 	if err != nil {
 		s.t.Fatal(err)
+	}
+	// It comes once the body is being read: from then on the request is under way.
+	const underWay = "HTTP/1.1 100 Continue\r\n\r\n"
+	got := make([]byte, len(underWay))
+	if _, err := io.ReadFull(conn, got); err != nil || string(got) != underWay {
+		s.t.Fatalf("answered %q, %v", got, err)
 	}
 	return conn, func() {
 		if _, err := conn.Write(body[len(body)-1:]); err != nil {

@@ -113,7 +113,7 @@ func (v *verifier) findable(ctx context.Context, x suspect) error {
 		case v.agenda.Knows(x.stream) || s.Phase.Final():
 			return nil
 		case s.EventCount == x.events:
-			v.find(Unfindable, s.Key.String(), "in phase %s, and no sweep finds it", s.Now())
+			v.find(Unfindable, x.stream, "in phase %s, and no sweep finds it", s.Now())
 			return nil
 		}
 		x.events = s.EventCount

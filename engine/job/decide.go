@@ -55,18 +55,14 @@ func Start(plan Plan) []Event {
 	}
 }
 
-// ClaimBy lets worker send one request for the plan, from now on. The operation
-// is the first claim's for ever, also when a later release plans otherwise: an
-// earlier request may have had its effect under that id.
+// ClaimBy lets worker send one request for the plan, bound to the operation of
+// the job's first claim, from now on.
 func (s State) ClaimBy(worker string, plan Plan, now time.Time, p Policy) JobClaimed {
-	action, business := plan.Action, plan.BusinessKey
-	if s.OperationID != "" {
-		action, business = s.Action, s.BusinessKey
-	}
+	plan = s.Bind(plan)
 	return JobClaimed{
 		Worker: worker, Attempt: s.Attempts + 1,
-		Action: action, BusinessKey: business,
-		OperationID: OperationID(s.Key.Bot, action, business),
+		Action: plan.Action, BusinessKey: plan.BusinessKey,
+		OperationID: OperationID(s.Key.Bot, plan.Action, plan.BusinessKey),
 		LeaseUntil:  now.Add(p.Lease), Deadline: now.Add(p.CallTimeout),
 	}
 }

@@ -27,7 +27,7 @@ func states(now time.Time, yield func(State)) {
 	for _, phase := range Phases[1:] {
 		for _, ambiguous := range []bool{false, true} {
 			for spent := range patient.MaxAttempts + 1 {
-				for _, age := range []time.Duration{0, time.Minute, 58 * time.Minute, 48 * time.Hour} {
+				for _, age := range []time.Duration{0, time.Minute, 58 * time.Minute, 59*time.Minute + 12*time.Second, 48 * time.Hour} {
 					s := State{Phase: phase, Ambiguous: ambiguous, Spent: spent, Releases: spent % 2, Attempts: spent + 1, EventCount: 20}
 					if spent > 0 || ambiguous {
 						s.FirstSent = now.Add(-age)
@@ -300,6 +300,14 @@ func TestAnOperationKeepsItsIDWhenTheRulesChange(t *testing.T) {
 	second := s.ClaimBy("v", after, epoch.Add(time.Hour), patient)
 	if second.OperationID != first.OperationID || second.Action != first.Action || second.BusinessKey != first.BusinessKey || second.Attempt != 2 {
 		t.Errorf("the retry is %+v, the first attempt was %+v", second, first)
+	}
+	for _, changed := range []Plan{after, {Reason: "an edit"}, {Undecodable: "message: null"}} {
+		if bound := s.Bind(changed); bound.Action != first.Action || bound.BusinessKey != first.BusinessKey || Start(bound) != nil {
+			t.Errorf("%+v is bound as %+v: a job that may have had its effect is planned away", changed, bound)
+		}
+	}
+	if fresh := fold(UpdateReceived{Key: key}).Bind(after); !reflect.DeepEqual(fresh, after) {
+		t.Errorf("a job that was never claimed is bound to %+v", fresh)
 	}
 	if second.Worker != "v" || !second.Deadline.Equal(epoch.Add(time.Hour+patient.CallTimeout)) {
 		t.Errorf("the retry is not the second worker's own: %+v", second)

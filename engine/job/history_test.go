@@ -168,13 +168,13 @@ func TestNoLongHistoryMakesTwoLeadsOrLosesOne(t *testing.T) {
 		}
 	}
 	for _, e := range jobEventNames(t) {
-		if e != (NoEffectNeeded{}).Name() && counts[e] < 10 {
-			t.Errorf("%s happened only %d times", e, counts[e])
+		if e != (NoEffectNeeded{}).Name() && counts[e] == 0 {
+			t.Errorf("%s never happened", e)
 		}
 	}
 	for _, what := range []string{"sent", "too late", "may never", "late receipt"} {
-		if counts[what] < 100 {
-			t.Errorf("%q happened only %d times", what, counts[what])
+		if counts[what] == 0 {
+			t.Errorf("%q never happened", what)
 		}
 	}
 }

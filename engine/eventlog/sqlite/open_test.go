@@ -92,28 +92,31 @@ func TestHostileFileNames(t *testing.T) {
 	}
 }
 
-// Twenty at once make one file, each of them a log of it.
+// Many at once make one file, each of them a log of it.
 func TestOpenedByManyAtOnce(t *testing.T) {
-	path := newPath(t)
-	var opening sync.WaitGroup
-	for i := range 20 {
-		opening.Go(func() {
-			l, err := Open(t.Context(), path, Options{})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if _, err := l.Append(t.Context(), name(i), eventlog.NoStream, event("x")); err != nil {
-				t.Error(err)
-			}
-			if err := l.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	opening.Wait()
-	if got := countAll(t, open(t, path, Options{})); got != 20 {
-		t.Errorf("the log has %d events, want 20", got)
+	const rounds, handles = 10, 20
+	for range rounds {
+		path := newPath(t)
+		var opening sync.WaitGroup
+		for i := range handles {
+			opening.Go(func() {
+				l, err := Open(t.Context(), path, Options{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := l.Append(t.Context(), name(i), eventlog.NoStream, event("x")); err != nil {
+					t.Error(err)
+				}
+				if err := l.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		opening.Wait()
+		if got := countAll(t, open(t, path, Options{})); got != handles {
+			t.Errorf("the log has %d events, want %d", got, handles)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"os/exec"
 	"strings"
@@ -74,6 +75,79 @@ func TestPagesJoin(t *testing.T) {
 			t.Errorf("%s: %d events, want %d", what, next, small+5)
 		}
 	}
+}
+
+// A page holds no more in memory than its limit and one event.
+func TestPagesAreBoundedInBytes(t *testing.T) {
+	l := open(t, newPath(t), Options{})
+	for range 8 {
+		mustAppend(t, l, "s", eventlog.Any, event(strings.Repeat("x", eventlog.MaxData)))
+	}
+	var p page
+	err := l.read(t.Context(), &p, func(r *reader) (*stmt, []driver.Value) {
+		return r.stream, []driver.Value{"s", int64(0), int64(readPageEvents)}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.bytes >= readPageBytes+eventlog.MaxData {
+		t.Errorf("a page has %d bytes", p.bytes)
+	}
+}
+
+// A loop over the log ends at the tail of its beginning, or it might never end.
+func TestLoopEndsWhereTheLogEndedWhenItBegan(t *testing.T) {
+	l := open(t, newPath(t), Options{})
+	const before = 2 * readPageEvents
+	for sent := 0; sent < before; sent += eventlog.MaxEvents {
+		events := make([]eventlog.Proposed, eventlog.MaxEvents)
+		for i := range events {
+			events[i] = event("x")
+		}
+		mustAppend(t, l, "s", eventlog.Any, events...)
+	}
+	read := 0
+	for _, err := range l.ReadAll(t.Context(), eventlog.Start) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if read++; read%100 == 0 {
+			mustAppend(t, l, "s", eventlog.Any, event("later"))
+		}
+	}
+	if read != before {
+		t.Errorf("the loop met %d events, want %d", read, before)
+	}
+}
+
+// A subscription does not wait for its next look at the file to see what this
+// process appends.
+func TestSubscriptionSeesItsOwnHandleAtOnce(t *testing.T) {
+	l := open(t, newPath(t), Options{PollInterval: time.Hour})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	const events = 100
+	seen := make(chan uint64, events)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- l.Subscribe(ctx, eventlog.Start, func(_ context.Context, e eventlog.Recorded) error {
+			seen <- e.Revision
+			return nil
+		})
+	}()
+	for i := range events {
+		mustAppend(t, l, "s", eventlog.Any, event("x"))
+		select {
+		case got := <-seen:
+			if got != uint64(i) {
+				t.Fatalf("saw revision %d, want %d", got, i)
+			}
+		case err := <-ended:
+			t.Fatalf("event %d was not seen: %v", i, err)
+		}
+	}
+	cancel()
+	<-ended
 }
 
 // A subscription sees what another process appends.
