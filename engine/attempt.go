@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/leadonce/leadonce/engine/crm"
@@ -60,6 +61,10 @@ func (e *Engine) permit(ctx context.Context, s job.State) (job.State, bool, erro
 	return s, false, err
 }
 
+// maxReason is the length in bytes to which a connector's reason is cut: an
+// outcome must never be too large to be recorded.
+const maxReason = 500
+
 // call makes the request and says what came of it.
 func (e *Engine) call(ctx context.Context, s job.State, plan job.Plan) job.Outcome {
 	began := e.Clock.Now()
@@ -70,7 +75,8 @@ func (e *Engine) call(ctx context.Context, s job.State, plan job.Plan) job.Outco
 	if err != nil {
 		failure := crm.Classify(err)
 		e.called(s, Create, began, failure)
-		return job.Outcome{Class: outcomeClass(failure.Outcome), Reason: failure.Reason, RetryAfter: failure.RetryAfter}
+		reason := failure.Reason[:min(len(failure.Reason), maxReason)]
+		return job.Outcome{Class: outcomeClass(failure.Outcome), Reason: strings.ToValidUTF8(reason, ""), RetryAfter: failure.RetryAfter}
 	}
 	e.called(s, Create, began, nil)
 	how := job.ByCreate

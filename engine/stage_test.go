@@ -169,7 +169,7 @@ func (s *stage) do(x act) {
 	if len(s.actors) > 0 {
 		a = s.actors[x.A%len(s.actors)]
 	}
-	key := s.keys[x.F%len(s.keys)]
+	key := s.keys[x.N%len(s.keys)]
 	e := s.engines[x.A%len(s.engines)]
 	switch x.Kind {
 	case "advance":
@@ -178,13 +178,13 @@ func (s *stage) do(x act) {
 			return err
 		})
 	case "deliver":
-		u := s.updates[x.F%len(s.updates)]
+		u := s.updates[x.N%len(s.updates)]
 		s.start("a delivery of "+key.String(), key.Stream(), func() error {
 			_, _, err := e.Accept(context.Background(), u)
 			return err
 		})
 	case "operate":
-		s.operate(x.N, e, key)
+		s.operate(x.A, e, key)
 	case "pass":
 		s.time.advance(passes[x.N%len(passes)])
 	case "land":
@@ -196,8 +196,8 @@ func (s *stage) do(x act) {
 	case "run":
 		s.run(a, x.N, x.F)
 	}
-	if n := len(s.actors); x.Whole && n > 0 && a != s.actors[n-1] {
-		s.run(s.actors[n-1], math.MaxInt, x.F)
+	if starts := x.Kind == "advance" || x.Kind == "deliver" || x.Kind == "operate"; starts && x.Whole && len(s.actors) > 0 {
+		s.run(s.actors[len(s.actors)-1], math.MaxInt, x.F)
 	}
 }
 
@@ -248,8 +248,13 @@ func randomPlan(seed uint64, swarm uint8, length int) []act {
 	plan := make([]act, length)
 	for i := range plan {
 		plan[i] = act{kinds[r.IntN(len(kinds))], r.IntN(6), r.IntN(max(burst, 7)), max(0, r.IntN(24)-8), r.IntN(3) > 0}
-		if plan[i].Kind == "run" {
+		switch one := swarm >> 6; {
+		case plan[i].Kind == "run":
 			plan[i].N = r.IntN(burst)
+		case plan[i].Kind != "pass" && one == 1:
+			plan[i].N = r.IntN(2) // only the operation that is shared
+		case plan[i].Kind != "pass" && one == 2:
+			plan[i].N = 2 // only the other
 		}
 	}
 	return plan

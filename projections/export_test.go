@@ -40,7 +40,8 @@ var (
 	FileVersion     = fileVersion
 )
 
-const RebuildMost = rebuildMost
+// InBatchesOf makes every transaction that small.
+func (s *Store) InBatchesOf(events int) { s.batchMost, s.rebuildMost = events, events }
 
 // DecodeState reads the column state.
 var DecodeState = decodeState

@@ -36,7 +36,7 @@ func (s *Store) CatchUp(ctx context.Context, log eventlog.Log, progress func(Pro
 		}
 		err = s.pump(ctx, pumping{
 			write: s.writeLive, source: readAll(log, h.at.Position), after: h.at.Position,
-			most: batchMost, full: true, progress: progress,
+			most: s.batchMost, full: true, progress: progress,
 		})
 		if !errors.Is(err, errMoved) {
 			return s.wrap("catch up", err)
@@ -58,7 +58,7 @@ func (s *Store) Follow(ctx context.Context, log eventlog.Log) error {
 			return err
 		}
 		err = s.pump(ctx, pumping{
-			write: s.writeLive, source: subscribe(log, h.at.Position), after: h.at.Position, most: batchMost,
+			write: s.writeLive, source: subscribe(log, h.at.Position), after: h.at.Position, most: s.batchMost,
 		})
 		if !errors.Is(err, errMoved) {
 			return s.wrap("follow the log", err)

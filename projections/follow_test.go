@@ -127,8 +127,9 @@ func (brokenSubscription) Subscribe(context.Context, eventlog.Position, eventlog
 // TestAFailedTransactionEndsThePump, whatever the log still has to say.
 func TestAFailedTransactionEndsThePump(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	w := aLog(t, 5_000)
+	w := aLog(t, 50)
 	s := openAt(t, filepath.Join(t.TempDir(), "models.db"))
+	s.InBatchesOf(10)
 	full := errors.New("disk full")
 	batches := 0
 	s.BeforeCommit(func() error {
@@ -143,7 +144,7 @@ func TestAFailedTransactionEndsThePump(t *testing.T) {
 	}
 	at, err := s.Checkpoint(t.Context())
 	must(t, err)
-	if at.Position != last.Position || last.Events != 2_000 {
+	if at.Position != last.Position || last.Events != 20 {
 		t.Errorf("the checkpoint is %s, progress was %+v; want both behind two batches", at.Position, last)
 	}
 	must(t, s.Close())

@@ -23,7 +23,7 @@ var capabilities = []job.Capability{
 func randomHistory(t *rapid.T) *scribe {
 	w := &scribe{log: memory.New(), now: epoch, strict: true}
 	rules := job.Rules{Policy: policy, Capability: rapid.SampledFrom(capabilities).Draw(t, "capability")}
-	steps := rapid.IntRange(1, 80).Draw(t, "steps")
+	steps := rapid.IntRange(1, 60).Draw(t, "steps")
 	for range steps {
 		switch act := rapid.IntRange(0, 19).Draw(t, "act"); {
 		case len(w.jobs) == 0 || act < 3:

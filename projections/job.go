@@ -154,7 +154,8 @@ func (j *Job) derive(s job.State) {
 	j.NotBefore, j.Human, j.Ambiguous = instant(s.NotBefore), s.Human, s.Ambiguous
 	j.BusinessKey, j.Action, j.OperationID = s.BusinessKey, s.Action, s.OperationID
 	j.Worker, j.LeaseUntil = s.Claim.Worker, instant(s.Claim.LeaseUntil)
-	j.CRMID, j.How, j.ConfirmedBy = s.CRMID, s.How, s.ConfirmedBy
+	j.CRMID, j.How = s.CRMID, s.How
+	j.ConfirmedBy, j.SharedCRMID = s.ConfirmedBy, s.SharedCRMID
 	j.LastError, j.LastOperator = s.LastError, s.LastOperator
 	j.Repeats, j.Incidents, j.Requeues = s.Repeats, len(s.Variants)+len(s.OtherCRMIDs), s.Requeues
 	j.ReceivedAt, j.UpdatedAt = instant(s.ReceivedAt), instant(s.LastEventAt)
@@ -163,13 +164,8 @@ func (j *Job) derive(s job.State) {
 // observe sets what the state does not remember of its events.
 func (j *Job) observe(a arrival, before, after job.State) {
 	j.Position = a.Recorded.Position.String()
-	switch e := a.event.(type) {
-	case job.JobClaimed:
-		if j.FirstClaimedAt.IsZero() {
-			j.FirstClaimedAt = a.Time
-		}
-	case job.NoEffectNeeded:
-		j.SharedCRMID = e.CRMID
+	if _, claimed := a.event.(job.JobClaimed); claimed && j.FirstClaimedAt.IsZero() {
+		j.FirstClaimedAt = a.Time
 	}
 	switch {
 	case !after.Phase.Final():

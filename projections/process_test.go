@@ -15,8 +15,11 @@ import (
 )
 
 // feedVariable names the file that this test binary shall feed instead of
-// running tests.
-const feedVariable = "LEADONCE_TEST_FEED"
+// running tests; with foreverVariable it goes on until it is killed.
+const (
+	feedVariable    = "LEADONCE_TEST_FEED"
+	foreverVariable = "LEADONCE_TEST_FEED_FOREVER"
+)
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(feedVariable); path != "" {
@@ -57,6 +60,11 @@ func feedAsChild(path string) error {
 		}
 		fmt.Println(n)
 	}
+	for os.Getenv(foreverVariable) != "" {
+		if err := s.Rebuild(context.Background(), w.log, nil); err != nil {
+			return err
+		}
+	}
 	return s.Close()
 }
 
@@ -72,10 +80,10 @@ type child struct {
 	lines *bufio.Scanner
 }
 
-func startChild(t *testing.T, path string) *child {
+func startChild(t *testing.T, path string, env ...string) *child {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), feedVariable+"="+path)
+	cmd.Env = append(append(os.Environ(), feedVariable+"="+path), env...)
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())
@@ -107,15 +115,16 @@ func TestTwoProcessesFeedOneFile(t *testing.T) {
 	checkDump(t, path, rebuiltDump(t, sharedLog(t)))
 }
 
-// TestKilledProcessesLoseNothing: each is killed somewhere, the last one ends.
+// TestKilledProcessesLoseNothing: each is killed somewhere, in a step or in a
+// rebuild; the last one ends.
 func TestKilledProcessesLoseNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "models.db")
 	for steps := 1; steps <= 9; steps += 2 {
-		c := startChild(t, path)
+		c := startChild(t, path, foreverVariable+"=yes")
 		if line := c.read(steps); strings.Contains(line, " ") {
 			t.Fatalf("a feeding process: %s", line)
 		}
-		must(t, c.cmd.Process.Kill())
+		must(t, c.cmd.Process.Signal(os.Kill))
 		if err := c.cmd.Wait(); err == nil {
 			t.Fatal("the process ended before it was killed")
 		}

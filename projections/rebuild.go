@@ -37,7 +37,7 @@ func (s *Store) rebuild(ctx context.Context, w *writer, log eventlog.Log, progre
 	}
 	err := s.pump(ctx, pumping{
 		write:  func(ctx context.Context, b batch) (int, error) { return w.write(ctx, b, s.beforeCommit) },
-		source: readAll(log, eventlog.Start), most: rebuildMost, full: true, progress: progress,
+		source: readAll(log, eventlog.Start), most: s.rebuildMost, full: true, progress: progress,
 	})
 	if err != nil {
 		return err

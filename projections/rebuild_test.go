@@ -13,11 +13,12 @@ import (
 // TestReadersKeepTheOldModelsDuringARebuild, and a rebuild that is cut short
 // changes nothing.
 func TestReadersKeepTheOldModelsDuringARebuild(t *testing.T) {
-	const jobs = projections.RebuildMost / 2 // of three events: two batches
+	const jobs = 150 // of three events
 	w := aLog(t, jobs)
 	path := filepath.Join(t.TempDir(), "models.db")
 	s := openAt(t, path)
 	must(t, s.CatchUp(t.Context(), w.log, nil))
+	s.InBatchesOf(300)
 	execute(t, path, "UPDATE jobs SET worker = 'old'")
 	old := func() bool {
 		found, err := s.Jobs(t.Context(), projections.Filter{})
@@ -67,9 +68,10 @@ func TestTheSecondOfTwoRebuildsWins(t *testing.T) {
 
 // TestARebuildEndsWithItsContext between two batches.
 func TestARebuildEndsWithItsContext(t *testing.T) {
-	w := aLog(t, projections.RebuildMost/2) // two batches
+	w := aLog(t, 20)
 	path := filepath.Join(t.TempDir(), "models.db")
 	s := openAt(t, path)
+	s.InBatchesOf(10)
 	ctx, cancel := context.WithCancel(t.Context())
 	err := s.Rebuild(ctx, w.log, func(projections.Progress) { cancel() })
 	if !errors.Is(err, context.Canceled) {
@@ -79,8 +81,15 @@ func TestARebuildEndsWithItsContext(t *testing.T) {
 		t.Errorf("%d jobs, want the empty models that were there", n)
 	}
 	must(t, s.CatchUp(t.Context(), w.log, nil))
+	checkDump(t, path, rebuiltDump(t, w))
+	if n := leftovers(t, path); n == 0 {
+		t.Error("a rebuild that was cut short left nothing: this test shows nothing")
+	}
 	must(t, s.Rebuild(t.Context(), w.log, nil))
 	checkDump(t, path, rebuiltDump(t, w))
+	if n := leftovers(t, path); n != 0 {
+		t.Errorf("%d tables and checkpoints of a rebuild are left", n)
+	}
 }
 
 // TestAnEmptyLogRebuildsToEmptyModels.
@@ -112,4 +121,12 @@ func TestARebuildEndsWithWhatCameMeanwhile(t *testing.T) {
 		t.Errorf("%d jobs are done, want 11", n)
 	}
 	checkDump(t, path, rebuiltDump(t, w))
+}
+
+// leftovers counts what belongs to the second set of tables.
+func leftovers(t *testing.T, path string) int {
+	t.Helper()
+	db := sqlOpen(t, path)
+	defer db.Close()
+	return len(query(t, db, "SELECT name FROM sqlite_schema WHERE name LIKE 'next%' UNION ALL SELECT name FROM checkpoints WHERE name LIKE 'next%'"))
 }

@@ -10,7 +10,7 @@ import (
 
 // storedState is job.State as a row keeps it: without the update's text and
 // without what is empty. It has the same fields in the same order, or the
-// conversions below do not compile.
+// conversions below do not compile: a new field of job.State gets a line here.
 type storedState struct {
 	Phase job.Phase `json:"phase,omitempty"`
 	Key   job.Key   `json:"key,omitzero"`
@@ -46,6 +46,7 @@ type storedState struct {
 	OtherCRMIDs  []string          `json:"other_crm_ids,omitempty"`
 	Requeues     int               `json:"requeues,omitempty"`
 	ConfirmedBy  string            `json:"confirmed_by,omitempty"`
+	SharedCRMID  string            `json:"shared_crm_id,omitempty"`
 	EventCount   uint64            `json:"event_count,omitempty"`
 	LastEventAt  time.Time         `json:"last_event_at,omitzero"`
 	LastOperator string            `json:"last_operator,omitempty"`

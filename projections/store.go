@@ -32,7 +32,9 @@ type Store struct {
 	feeding sync.Mutex // held for one batch
 	live    *writer    // made by the first batch
 
-	beforeCommit func() error // for tests
+	// For tests.
+	beforeCommit           func() error
+	batchMost, rebuildMost int
 }
 
 const (
@@ -73,7 +75,7 @@ func open(ctx context.Context, path string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read models %s: %w", path, err)
 	}
-	s := &Store{path: path, opts: opts, db: db}
+	s := &Store{path: path, opts: opts, db: db, batchMost: batchMost, rebuildMost: rebuildMost}
 	if err := s.establish(ctx); err != nil {
 		return nil, errors.Join(s.explain(err), db.Close())
 	}

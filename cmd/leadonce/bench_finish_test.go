@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -20,7 +21,8 @@ import (
 // BenchmarkFinish is the whole way of an update, from its delivery to a lead that
 // is confirmed, with as many on their way as keep everything busy. The CRM, the
 // client and the program share one process, so that one profile shows where the
-// time of the machine goes; it is printed as a table.
+// time of the machine goes; it is printed as a table, and kept in the file that
+// LEADONCE_BENCH_PROFILE names.
 func BenchmarkFinish(b *testing.B) {
 	for _, workers := range []int{8, 32} {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) { benchFinish(b, workers) })
@@ -45,7 +47,7 @@ func benchFinish(b *testing.B, workers int) {
 	labelled("load", func() { loading.Go(func() { flood(b, ctx, addr, crm, &delivered) }) })
 
 	time.Sleep(warmUp)
-	profile := filepath.Join(b.TempDir(), "cpu")
+	profile := cmp.Or(os.Getenv("LEADONCE_BENCH_PROFILE"), filepath.Join(b.TempDir(), "cpu"))
 	f, err := os.Create(profile)
 	if err != nil {
 		b.Fatal(err)
@@ -56,7 +58,7 @@ func benchFinish(b *testing.B, workers int) {
 	}
 	time.Sleep(measured)
 	pprof.StopCPUProfile()
-	rate := float64(crm.Stats().Created-before) / time.Since(began).Seconds()
+	jobs, took := crm.Stats().Created-before, time.Since(began)
 	if err := f.Close(); err != nil {
 		b.Fatal(err)
 	}
@@ -64,9 +66,9 @@ func benchFinish(b *testing.B, workers int) {
 	loading.Wait()
 	awaitDone(b, a, delivered.Load())
 	stop()
-	b.ReportMetric(rate, "jobs/s")
+	b.ReportMetric(float64(jobs)/took.Seconds(), "jobs/s")
 	b.ReportMetric(0, "ns/op")
-	printShares(b, profile)
+	printShares(b, profile, max(jobs, 1))
 }
 
 // labelled marks the goroutines that f starts, and those they start, in the

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -47,9 +46,9 @@ var idle = []part{
 	{"database/sql.", "read models (sqlite)"},
 }
 
-// printShares prints what share of the machine each part took, from a CPU profile
-// of measured.
-func printShares(b *testing.B, profile string) {
+// printShares prints what each part took, from a CPU profile of measured in which
+// so many jobs were finished: of the machine, and of a core for one job.
+func printShares(b *testing.B, profile string, jobs int) {
 	b.Helper()
 	out, err := exec.Command("go", "tool", "pprof", "-traces", "-unit=us", profile).Output()
 	if err != nil {
@@ -62,15 +61,18 @@ func printShares(b *testing.B, profile string) {
 	if shares["engine"] == 0 || shares["log (sqlite)"] == 0 {
 		b.Errorf("the profile shows no engine or no log: %v", shares)
 	}
-	all := time.Duration(runtime.GOMAXPROCS(0)) * measured
+	cores := runtime.GOMAXPROCS(0)
 	used := time.Duration(0)
-	fmt.Fprintf(os.Stdout, "\n# share of the machine (%d cores)\n", runtime.GOMAXPROCS(0))
+	row := func(name string, took time.Duration) {
+		fmt.Printf("# %-28s %5.1f %% %6d\n", name, 100*float64(took)/float64(cores)/float64(measured), took.Microseconds()/int64(jobs))
+	}
+	fmt.Printf("\n# share of %d cores %21s µs a job\n", cores, "")
 	names := slices.SortedFunc(maps.Keys(shares), func(x, y string) int { return cmp.Compare(shares[y], shares[x]) })
 	for _, name := range names {
 		used += shares[name]
-		fmt.Fprintf(os.Stdout, "# %-28s %5.1f %%\n", name, 100*shares[name].Seconds()/all.Seconds())
+		row(name, shares[name])
 	}
-	fmt.Fprintf(os.Stdout, "# %-28s %5.1f %%\n", "idle, or other processes", 100-100*used.Seconds()/all.Seconds())
+	row("idle, or other processes", time.Duration(cores)*measured-used)
 }
 
 // sample is one stack of a profile, with the time spent in it.

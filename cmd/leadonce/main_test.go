@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -11,6 +12,10 @@ import (
 // The test binary is leadonce itself when it is started under that name, and
 // the tool that writes logs under the name fill.
 func TestMain(m *testing.M) {
+	// Tests of processes wait more than they work. The command line overrules it.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"leadonce": leadonce, "fill": fill})
 }
 

@@ -15,7 +15,7 @@ import (
 // any more, and nothing is left ambiguous.
 func TestTerminatedInTheMiddle(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "none", time.Second)
+	s := newSite(t, "none", 2*time.Second)
 	s.script("hang_then_apply")
 	v := s.serve("--workers", "4")
 	s.deliver(v, 1)

@@ -153,7 +153,7 @@ func (s State) recordLate(o Outcome) []Event {
 	if !s.Phase.Final() {
 		return []Event{LeadConfirmed{CRMID: o.CRMID, How: ByLate}}
 	}
-	if s.CRMID == o.CRMID || slices.Contains(s.OtherCRMIDs, o.CRMID) {
+	if s.CRMID == o.CRMID || s.SharedCRMID == o.CRMID || slices.Contains(s.OtherCRMIDs, o.CRMID) {
 		return nil // recorded already
 	}
 	return []Event{ReceiptConflicted{CRMID: o.CRMID, Confirmed: s.CRMID}}
@@ -232,13 +232,18 @@ func (s State) Found(ids []string, asked time.Time, r Rules) []Event {
 	}
 }
 
-// Bind is the plan with the operation that the job has already named in a
-// claim: what is planned may change between releases, an operation's id may not.
+// Bind is the plan as this job may carry it out. An operation that is named in a
+// claim stays: what is planned may change between releases, an operation's id may
+// not. A business key that is another job's event key is refused: that job does
+// not reserve its operation, for nobody else should have it.
 func (s State) Bind(plan Plan) Plan {
-	if s.OperationID == "" {
+	if s.OperationID != "" {
+		plan.Effect, plan.Undecodable = true, ""
+		plan.Action, plan.BusinessKey = s.Action, s.BusinessKey
 		return plan
 	}
-	plan.Effect, plan.Undecodable = true, ""
-	plan.Action, plan.BusinessKey = s.Action, s.BusinessKey
+	if _, err := ParseKey(plan.BusinessKey); err == nil && plan.BusinessKey != s.Key.String() {
+		return Plan{Undecodable: "its business key is the event key of " + plan.BusinessKey}
+	}
 	return plan
 }

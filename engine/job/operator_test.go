@@ -61,6 +61,14 @@ func TestOperatorsActsByPhase(t *testing.T) {
 	}
 }
 
+func TestARefusedDiscardSaysWhy(t *testing.T) {
+	for phase, hint := range map[Phase]string{New: "no events", Claimed: "a worker is calling", Done: "it is final", DeadLetter: "it is final"} {
+		if _, err := (State{Phase: phase}).Discard(ann); err == nil || !strings.Contains(err.Error(), hint) {
+			t.Errorf("discarding a job in phase %s: %v, want %q", phase, err, hint)
+		}
+	}
+}
+
 func TestAnUnsignedActIsRefused(t *testing.T) {
 	for name, act := range acts {
 		for _, g := range []Signature{{}, {By: "ann"}, {Reason: "why"}} {

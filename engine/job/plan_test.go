@@ -111,7 +111,7 @@ func TestAWrongShapeIsUndecodableAndNotRepeated(t *testing.T) {
 				}
 			}
 			plan := planOf(t, `{"update_id":1,"message":{"text":"`+secret+`",`+content+`}}`)
-			if strings.Contains(plan.Undecodable+plan.Reason, secret) {
+			if said := plan.Undecodable + plan.Reason; strings.Contains(said, secret) || strings.Contains(said, "9999") {
 				t.Errorf("%s: the reason repeats what a person wrote: %+v", content, plan)
 			}
 			if plan.Undecodable == "" {
@@ -139,7 +139,7 @@ func TestAWrongShapeIsUndecodableAndNotRepeated(t *testing.T) {
 			t.Errorf("T23: message %s starts with %v", raw, events)
 		}
 	}
-	if plan := DefaultPlan(Key{}, Update{Kind: "message", Raw: []byte(secret)}); plan.Undecodable == "" || strings.Contains(plan.Undecodable, secret) {
+	if plan := DefaultPlan(Key{}, Update{Kind: "message", Raw: []byte(secret)}); plan.Undecodable != "message: not the shape of the Bot API" {
 		t.Errorf("a body that is no JSON is planned as %+v", plan)
 	}
 }

@@ -42,6 +42,7 @@ type State struct {
 	OtherCRMIDs  []string          // of ReceiptConflicted
 	Requeues     int
 	ConfirmedBy  string // event key of the job that made the effect instead
+	SharedCRMID  string // and its lead
 	EventCount   uint64
 	LastEventAt  time.Time
 	LastOperator string
@@ -121,7 +122,7 @@ func (s State) evolveEnding(e Event) State {
 		s.Ambiguous = s.Ambiguous || s.CRMID == "" // a request did have an effect
 	case NoEffectNeeded:
 		s = s.unclaimed(Done, time.Time{}, e.Reason)
-		s.ConfirmedBy = e.ConfirmedBy
+		s.ConfirmedBy, s.SharedCRMID = e.ConfirmedBy, e.CRMID
 	case LeadAbsent:
 		s = s.unclaimed(Pending, s.LastEventAt, s.LastError)
 		s.Ambiguous, s.Human, s.FirstSent, s.LastOperator = false, false, time.Time{}, e.By

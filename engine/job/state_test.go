@@ -123,6 +123,18 @@ func TestWhatEachEndingMakesOfAnAmbiguity(t *testing.T) {
 	}
 }
 
+// TestAClockThatIsBehindShortensNothing: requests of an earlier claim may still
+// be on their way when a process whose clock is behind claims with an earlier
+// deadline.
+func TestAClockThatIsBehindShortensNothing(t *testing.T) {
+	s := claimed().Evolve(OutcomeUnknown{}, epoch)
+	behind := JobClaimed{Deadline: epoch.Add(-time.Minute)}
+	s = s.Evolve(behind, epoch.Add(-time.Hour)).Evolve(OutcomeUnknown{}, epoch)
+	if !s.LastDeadline.Equal(epoch.Add(8)) || !s.FirstSent.Equal(epoch.Add(-time.Hour)) {
+		t.Errorf("requests left from %s to %s", s.FirstSent, s.LastDeadline)
+	}
+}
+
 // TestStatesShareNoMemory: two futures of one state do not see each other.
 func TestStatesShareNoMemory(t *testing.T) {
 	s := fold(UpdateReceived{}, LeadConfirmed{CRMID: "1"})

@@ -8,7 +8,7 @@ import (
 
 // lockPoll is how often a lock that another process holds is tried again.
 // SQLite's own handler waits up to 100 ms between tries, so it seldom meets the
-// short gaps that a busy neighbour leaves: the worst append then took seconds.
+// short gaps that a busy neighbour leaves; DESIGN.md has the figures.
 const lockPoll = time.Millisecond
 
 // errBusy: another connection kept a lock for the whole time.

@@ -16,7 +16,7 @@ const (
 
 	pageBytes = 8192
 	// A checkpoint runs inside the commit that crosses the limit, so a larger
-	// one stalls appends for longer: 1,000 pages take about 10 ms.
+	// one stalls appends for longer.
 	checkpointPages = 1000
 	walLimitBytes   = 4 * checkpointPages * pageBytes
 	cacheKiB        = 16 << 10

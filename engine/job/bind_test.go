@@ -1,0 +1,31 @@
+package job
+
+import "testing"
+
+func TestAPlanTakesTheOperationOfAnotherJob(t *testing.T) {
+	s := State{Key: Key{Bot: 7, Update: 1}}
+	for _, c := range []struct {
+		business string
+		refused  bool
+	}{
+		{"telegram/7/1", false},
+		{"telegram/7/2", true},
+		{"telegram/8/1", true},
+		{`telegram/7/album/"1"/"2"`, false},
+	} {
+		got := s.Bind(Plan{Effect: true, Action: CreateLead, BusinessKey: c.business})
+		if refused := got.Undecodable != ""; refused != c.refused {
+			t.Errorf("business key %s: plan %+v", c.business, got)
+		}
+	}
+}
+
+func TestTheSharedLeadIsTakenForAnIncident(t *testing.T) {
+	s := State{Phase: Claimed}.Evolve(NoEffectNeeded{ConfirmedBy: "telegram/7/1", CRMID: "L-1"}, State{}.ReceivedAt)
+	if events := s.recordLate(Outcome{Class: Created, CRMID: "L-1"}); len(events) != 0 {
+		t.Errorf("the lead that the other job made is recorded as %v", events)
+	}
+	if events := s.recordLate(Outcome{Class: Created, CRMID: "L-2"}); len(events) != 1 {
+		t.Errorf("another lead is recorded as %v", events)
+	}
+}
