@@ -32,7 +32,8 @@
 //	    a position that was already yielded.
 //	G11 Subscribe hands events to the handler one at a time, in order, without a
 //	    gap, first the recorded ones and then each new one; it returns the
-//	    handler's error, or the context's. A position behind the tail waits for
+//	    handler's error, the context's, or ErrUnavailable when the log cannot be
+//	    read: then call it again. A position behind the tail waits for
 //	    events behind it: compare it first (Checkpoint.BelongsTo).
 //	G12 Several processes may append to one log at the same time.
 package eventlog
