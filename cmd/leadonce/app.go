@@ -50,9 +50,14 @@ func (a *app) open(ctx context.Context) error {
 		return err
 	}
 	a.closers = append(a.closers, closeLog)
-	models, closeModels, err := openModels(ctx, a.config, projections.Options{
+	options := projections.Options{
 		Reset: func(reason string) { a.logger.Warn("the read models are built anew", "reason", reason) },
-	})
+	}
+	models, closeModels, err := openModels(ctx, a.config, options)
+	if errors.Is(err, projections.ErrDamaged) {
+		options.SetAside = true // lists for people must not hold up the intake
+		models, closeModels, err = openModels(ctx, a.config, options)
+	}
 	if err != nil {
 		return err
 	}

@@ -40,6 +40,7 @@ func TestT85DerivedFilesLost(t *testing.T) {
 		"snapshot a folder": func(s *site) { s.remove(snapshotFile); s.write("data/"+snapshotFile+"/x", "") },
 		"snapshot foreign":  func(s *site) { s.write("data/"+snapshotFile, foreign) },
 		"models empty":      func(s *site) { s.remove(modelsFile + "*"); s.write("data/"+modelsFile, "") },
+		"models garbage":    func(s *site) { s.remove(modelsFile + "*"); s.write("data/"+modelsFile, "no database") },
 		"half a snapshot": func(s *site) {
 			whole, err := os.ReadFile(s.path("data/" + snapshotFile))
 			if err != nil {

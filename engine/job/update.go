@@ -1,13 +1,13 @@
 package job
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -45,8 +45,18 @@ func KnownKind(kind string) bool { return slices.Contains(kinds, kind) }
 // NoKind is the Kind of an update that has an id and nothing else.
 const NoKind = "none"
 
-// MaxKind is the length in bytes to which the name of an unknown kind is cut.
+// OddKind is the Kind of an update whose member has a name that the Bot API would
+// not give: not 1 to MaxKind of A-Z a-z 0-9 _. Kinds are logged, so a name must not
+// be able to carry a person's words.
+const OddKind = "odd"
+
+// MaxKind is the length of the longest name of a kind, in bytes.
 const MaxKind = 64
+
+func plainName(s string) bool {
+	const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+	return s != "" && len(s) <= MaxKind && strings.Trim(s, plain) == ""
+}
 
 // ParseUpdate reads a body that was delivered for bot. It takes every JSON
 // object with one integer update_id, whatever else is in it: what no rule
@@ -109,8 +119,8 @@ func (u *Update) describe(doc document, list []member) {
 	if !found {
 		return
 	}
-	if len(u.Kind) > MaxKind {
-		u.Kind = string(bytes.ToValidUTF8([]byte(u.Kind[:MaxKind]), nil))
+	if !plainName(u.Kind) {
+		u.Kind = OddKind
 	}
 	u.Chat = doc.firstID(content, []string{"chat", "id"}, []string{"message", "chat", "id"}, []string{"user_chat_id"})
 	u.User = doc.firstID(content, []string{"from", "id"}, []string{"user", "id"})
