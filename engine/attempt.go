@@ -150,8 +150,8 @@ func (e *Engine) conclude(ctx context.Context, s job.State, fence uint64, outcom
 			return fmt.Errorf("record that the outcome was %s %s: %w", outcome.Class, outcome.CRMID, err)
 		}
 		e.Observer.Troubled(stream, fmt.Errorf("record an outcome, try %d: %w", failures, err))
-		// A context that has ended cuts the wait short, not the tries. The wait
-		// stays short: once the claim expires, others act without this outcome.
-		_ = e.Clock.Sleep(ctx, min(e.Policy.Backoff(failures, e.share()), e.Policy.LeaseMargin()))
+		// The waits are short: once the claim expires, others act without this
+		// outcome. They outlast ctx, or a shutdown would use up the tries at once.
+		_ = e.Clock.Sleep(lasting, min(e.Policy.Backoff(failures, e.share()), e.Policy.LeaseMargin()/recordTries))
 	}
 }

@@ -11,7 +11,7 @@ import (
 // TestACRMOutOfReachFillsTheLog: while no request can leave, jobs wait without
 // claims, and the waits grow.
 func TestACRMOutOfReachFillsTheLog(t *testing.T) {
-	const jobs, outage = 50, 6 * time.Hour
+	const jobs, outage = 50, 2 * time.Hour
 	w := newWorld(crm.Lookup)
 	for i := range jobs {
 		w.accept(t, message(i+1, "a"))
