@@ -65,6 +65,10 @@ func (e *Engine) permit(ctx context.Context, s job.State) (job.State, bool, erro
 // outcome must never be too large to be recorded.
 const maxReason = 500
 
+func cut(reason string) string {
+	return strings.ToValidUTF8(reason[:min(len(reason), maxReason)], "")
+}
+
 // call makes the request and says what came of it.
 func (e *Engine) call(ctx context.Context, s job.State, plan job.Plan) job.Outcome {
 	began := e.Clock.Now()
@@ -75,8 +79,7 @@ func (e *Engine) call(ctx context.Context, s job.State, plan job.Plan) job.Outco
 	if err != nil {
 		failure := crm.Classify(err)
 		e.called(s, Create, began, failure)
-		reason := failure.Reason[:min(len(failure.Reason), maxReason)]
-		return job.Outcome{Class: outcomeClass(failure.Outcome), Reason: strings.ToValidUTF8(reason, ""), RetryAfter: failure.RetryAfter}
+		return job.Outcome{Class: outcomeClass(failure.Outcome), Reason: cut(failure.Reason), RetryAfter: failure.RetryAfter}
 	}
 	e.called(s, Create, began, nil)
 	how := job.ByCreate

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -38,20 +39,40 @@ func TestALookupBeforeTheSettleTimeIsBelieved(t *testing.T) {
 }
 
 func TestAFailedLookupProvesAbsence(t *testing.T) {
-	w := newWorld(crm.Lookup)
-	key, e := ambiguous(t, w, lostAfter), w.engine("a", 0)
-	settled(w)
-	for _, f := range []fault{lostBefore, down, limited} {
+	for f, recorded := range map[fault]int{lostBefore: 1, unspecified: 1, down: 1, limited: 0} {
+		w := newWorld(crm.Lookup)
+		key, e := ambiguous(t, w, lostAfter), w.engine("a", 0)
+		settled(w)
 		w.fail("find", f)
 		v := w.advance(t, e, key)
-		wantHistory(t, w, key, "UpdateReceived", "JobClaimed", "ReconciliationNeeded")
-		if wait := v.At.Sub(w.time.Now()); v.Schedule != job.DueAt || wait < w.policy.RetryFirst || wait > w.policy.RetryMax {
-			t.Fatalf("verdict %+v, %s from now", v, wait)
+		s := wantPhase(t, w, key, job.NeedsReconciliation)
+		again := s.NotBefore
+		if v.Schedule == job.DueAt {
+			again = v.At
 		}
-		w.time.advance(v.At.Sub(w.time.Now()))
+		if wait := again.Sub(w.time.Now()); s.Human || wait < 0 || wait > w.policy.RetryMax || s.Lookups != recorded {
+			t.Fatalf("fault %d: looked up again in %s, state %+v", f, wait, s)
+		}
+		w.run(t, e)
+		wantPhase(t, w, key, job.Done)
 	}
-	w.advance(t, e, key)
-	wantPhase(t, w, key, job.Done)
+}
+
+// TestLookupsFailForEverUnseen: a search that is broken ends before a person.
+func TestLookupsFailForEverUnseen(t *testing.T) {
+	w := newWorld(crm.Lookup)
+	key, e := ambiguous(t, w, lostAfter), w.engine("a", 0)
+	w.interpose = func(point string) fault {
+		if point == "find" {
+			return unspecified
+		}
+		return none
+	}
+	backlog := w.run(t, e).Backlog()
+	s := wantPhase(t, w, key, job.NeedsReconciliation)
+	if !s.Human || backlog.Human != 1 || backlog.Open != 0 || s.Lookups != job.MaxLookups || !strings.Contains(s.LastError, "lookup failed") {
+		t.Fatalf("state %+v, backlog %+v", s, backlog)
+	}
 }
 
 func TestALookupThatIsLimitedRestsTheConnector(t *testing.T) {
@@ -129,11 +150,10 @@ func TestALeadWithoutAnIDIsTakenForNone(t *testing.T) {
 	s := w.state(t, key)
 	w.crm.leads = append(w.crm.leads, lead{"", s.OperationID, w.time.Now()})
 	settled(w)
-	v := w.advance(t, e, key)
-	if v.Schedule != job.DueAt || !v.At.After(w.time.Now()) {
-		t.Fatalf("verdict %+v, want later", v)
+	w.advance(t, e, key)
+	if s := wantPhase(t, w, key, job.NeedsReconciliation); s.Human || !s.NotBefore.After(w.time.Now()) {
+		t.Fatalf("looked up again at %s", s.NotBefore)
 	}
-	wantPhase(t, w, key, job.NeedsReconciliation)
 }
 
 func TestTheConnectorIsAnotherOneThen(t *testing.T) {

@@ -33,7 +33,11 @@ func (e *Engine) reconcile(ctx context.Context, s job.State) (time.Time, error) 
 	if err != nil {
 		failure := crm.Classify(err)
 		e.called(s, Find, now, failure)
-		return e.patience(s, now), nil
+		if failure.Outcome == crm.NotSent || failure.Outcome == crm.NotApplied {
+			return e.patience(s, now), nil // the CRM is out of reach or busy: that is nothing about the lead
+		}
+		_, err = e.record(ctx, s, s.NotFound(cut(failure.Reason), e.Clock.Now(), e.share(), e.Policy)...)
+		return time.Time{}, err
 	}
 	e.called(s, Find, now, nil)
 	if events := s.Found(ids, now, e.rules); len(events) > 0 {

@@ -22,6 +22,10 @@ type reservation struct {
 func (e *Engine) reserve(ctx context.Context, s job.State, plan job.Plan) (may bool, again time.Time, err error) {
 	stream := job.OperationStream(job.OperationID(s.Key.Bot, plan.Action, plan.BusinessKey))
 	r, err := e.reservation(ctx, stream)
+	if IsStopped(err) { // the job itself can be read: it waits for a release that can read this too
+		e.Observer.Troubled(s.Key.Stream(), fmt.Errorf("its operation's reservation: %w", err))
+		return false, e.patience(s, e.Clock.Now()), nil
+	}
 	if err != nil {
 		return false, time.Time{}, err
 	}

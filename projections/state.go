@@ -30,6 +30,7 @@ type storedState struct {
 	Attempts int       `json:"attempts,omitempty"`
 	Spent    int       `json:"spent,omitempty"`
 	Releases int       `json:"releases,omitempty"`
+	Lookups  int       `json:"lookups,omitempty"`
 
 	Ambiguous    bool      `json:"ambiguous,omitempty"`
 	FirstSent    time.Time `json:"first_sent,omitzero"`

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -181,8 +184,10 @@ func (c *config) check() error {
 	if err := c.checkLog(); err != nil {
 		return err
 	}
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+	if _, port, err := net.SplitHostPort(c.Listen); err != nil {
 		return mistake("listen: %q is not HOST:PORT", c.Listen)
+	} else if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return mistake("listen: %q is no port, give 1 to 65535", port)
 	}
 	if err := c.checkBots(); err != nil {
 		return err
@@ -196,6 +201,9 @@ func (c *config) check() error {
 	if c.MaxBacklog < 1 {
 		return mistake("max_backlog: %d, give at least 1", c.MaxBacklog)
 	}
+	if err := c.checkDurations(); err != nil {
+		return err
+	}
 	if err := c.policy().Check(); err != nil {
 		return mistake("%v", err)
 	}
@@ -208,6 +216,25 @@ func (c *config) check() error {
 		}
 	}
 	return c.Logging.check()
+}
+
+// longest is the longest duration that any key may have: sums of a few of them
+// must not overflow.
+const longest = 365 * 24 * time.Hour
+
+func (c *config) checkDurations() error {
+	for _, d := range []struct {
+		key   string
+		value time.Duration
+	}{
+		{"crm.settle", c.CRM.Settle}, {"crm.key_validity", c.CRM.KeyValidity}, {"lease", c.Lease},
+		{"call_timeout", c.CallTimeout}, {"retry.first", c.Retry.First}, {"retry.max", c.Retry.Max}, {"clock_skew", c.ClockSkew},
+	} {
+		if d.value > longest {
+			return mistake("%s: %s, give at most a year (8760h)", d.key, d.value)
+		}
+	}
+	return nil
 }
 
 func (c *config) checkLog() error {
@@ -260,8 +287,9 @@ func (c *config) checkBots() error {
 }
 
 func (c *config) checkCRM() error {
-	if c.CRM.Connector != "crmsim" {
-		return mistake("crm.connector: %q is unknown, give crmsim", c.CRM.Connector)
+	if connectors[c.CRM.Connector] == nil {
+		known := strings.Join(slices.Sorted(maps.Keys(connectors)), " or ")
+		return mistake("crm.connector: %q is unknown, give %s", c.CRM.Connector, known)
 	}
 	if _, err := crm.ParseClass(c.CRM.Class); err != nil {
 		return mistake("crm.class: %v", err)

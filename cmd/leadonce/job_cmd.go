@@ -128,18 +128,47 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// withModels runs use on read models that are up to date.
+// withModels runs use on read models that are up to date, as far as another
+// process lets them be.
 func withModels(c *cobra.Command, read func() (config, error), use func(context.Context, *projections.Store, eventlog.Log) error) error {
 	return withLog(c, read, func(ctx context.Context, config config, log eventlog.Log) error {
 		models, closeModels, err := openModels(ctx, config, projections.Options{})
 		if err != nil {
 			return err
 		}
-		if err = models.CatchUp(ctx, log, progressTo(c.ErrOrStderr())); err == nil {
+		err = catchUp(ctx, models, log, progressTo(c.ErrOrStderr()))
+		if errors.Is(err, errHeld) {
+			fmt.Fprintf(c.ErrOrStderr(), "leadonce: %v; what follows may be old\n", err)
+			err = nil
+		}
+		if err == nil {
 			err = use(ctx, models, log)
 		}
 		return errors.Join(err, closeModels())
 	})
+}
+
+// errHeld: another process writes the read models and does not come to an end.
+var errHeld = errors.New("another process holds the read models")
+
+// heldAfter is how long a catch-up may come no further.
+const heldAfter = 5 * time.Second
+
+// catchUp brings the read models up to date. It gives up with errHeld when it
+// comes no further: reading needs no lock.
+func catchUp(ctx context.Context, models *projections.Store, log eventlog.Log, report func(projections.Progress)) error {
+	held, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watchdog := time.AfterFunc(heldAfter, cancel)
+	defer watchdog.Stop()
+	err := models.CatchUp(held, log, func(p projections.Progress) {
+		watchdog.Reset(heldAfter)
+		report(p)
+	})
+	if err != nil && held.Err() != nil && ctx.Err() == nil {
+		return errHeld
+	}
+	return err
 }
 
 // progressTo reports a long catch-up, at most once a second.

@@ -51,7 +51,7 @@ func (l jobLogger) Called(s job.State, request engine.Request, took time.Duratio
 	attrs := append(about(s), slog.String("request", string(request)), slog.Duration("took", took))
 	level, outcome := slog.LevelDebug, "answered"
 	if failure != nil {
-		level, outcome = slog.LevelInfo, failure.Error()
+		level, outcome = slog.LevelWarn, failure.Error()
 	}
 	l.log.LogAttrs(context.Background(), level, "CRM called", append(attrs, slog.String("outcome", outcome))...)
 }

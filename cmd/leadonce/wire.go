@@ -46,12 +46,17 @@ func openLog(ctx context.Context, c config, create bool) (eventlog.Log, func() e
 	return l, l.Close, nil
 }
 
-// newConnector is the CRM that the configuration names.
-func newConnector(c crmConfig) (crm.Connector, error) {
-	return crmsimconnector.New(crmsimconnector.Config{
-		URL: c.URL, Class: crm.Class(c.Class), KeyValidity: c.KeyValidity, Settle: c.Settle,
-	})
+// connectors are the CRMs that a configuration can name.
+var connectors = map[string]func(crmConfig) (crm.Connector, error){
+	"crmsim": func(c crmConfig) (crm.Connector, error) {
+		return crmsimconnector.New(crmsimconnector.Config{
+			URL: c.URL, Class: crm.Class(c.Class), KeyValidity: c.KeyValidity, Settle: c.Settle,
+		})
+	},
 }
+
+// newConnector is the CRM that the configuration names.
+func newConnector(c crmConfig) (crm.Connector, error) { return connectors[c.Connector](c) }
 
 // openModels opens the read models. Those of the memory log live as long as it.
 func openModels(ctx context.Context, c config, options projections.Options) (*projections.Store, func() error, error) {

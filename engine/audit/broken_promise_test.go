@@ -85,6 +85,7 @@ var breaches = map[string]struct {
 		claim := s.claim(1)
 		claim.BusinessKey = "another"
 		claim.OperationID = job.OperationID(1, job.CreateLead, "another")
+		s.reserve(claim.OperationID, key(1))
 		s.tell(key(1), claim)
 	}, [][3]string{{"illegal", "telegram/1/1", "its operation changed from"}}},
 	"an attempt that is not counted": {func(s *story) {
@@ -112,6 +113,14 @@ var breaches = map[string]struct {
 		s.done(1, "album", "L-1")
 		s.done(2, "album", "L-2")
 	}, [][3]string{{"doubled", job.OperationID(1, job.CreateLead, businessKey), "by telegram/1/1 as lead L-1 and by telegram/1/2 as lead L-2"}}},
+	"a lead without a claim": {func(s *story) {
+		s.tell(key(1), received(s.t, 1, ""), job.LeadConfirmed{CRMID: "L-1", How: job.ByLate})
+	}, [][3]string{{"illegal", "telegram/1/1", "lead L-1 is confirmed, and no claim came before"}}},
+	"one lead for two operations": {func(s *story) {
+		s.done(1, "", "L-1")
+		s.done(2, "", "L-2")
+		s.done(3, "", "L-1")
+	}, [][3]string{{"shared", "L-1", "stands for 2 operations"}}},
 	"a second id for one operation": {func(s *story) {
 		s.done(1, "", "L-1")
 		s.tell(key(1), job.ReceiptConflicted{CRMID: "L-2", Confirmed: "L-1"})
@@ -143,8 +152,8 @@ func TestMissingEventsAreFound(t *testing.T) {
 	s.done(1, "", "L-1")
 	s.done(2, "", "L-2")
 	for revision, findings := range map[uint64][][3]string{
-		0: {{"illegal", "update-1-1", "revision 1 follows 0"}, {"illegal", "update-1-1", "revision 1: JobClaimed is not allowed in phase new"}, {"illegal", "telegram/0/0", "is not the one of its business key"}},
-		1: {{"illegal", "update-1-1", "revision 2 follows 1"}},
+		0: {{"illegal", "update-1-1", "revision 1 where 0 is due"}, {"illegal", "update-1-1", "revision 1: JobClaimed is not allowed in phase new"}, {"illegal", "telegram/0/0", "is not the one of its business key"}},
+		1: {{"illegal", "update-1-1", "revision 2 where 1 is due"}, {"illegal", "telegram/1/1", "lead L-1 is confirmed, and no claim came before"}},
 	} {
 		r := verify(t, censored{s.log, func(r eventlog.Recorded) bool {
 			return r.Stream == key(1).Stream() && r.Revision == revision

@@ -73,11 +73,24 @@ func received(t *testing.T, id int64, group string) job.UpdateReceived {
 	return job.Receive(u, key(id))
 }
 
-// begun is a job with a claim.
+// reserve reserves the operation for the holder.
+func (s *story) reserve(operation string, holder job.Key) {
+	s.t.Helper()
+	kind, data, err := job.Encode(job.OperationReserved{Holder: holder})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.append(job.OperationStream(operation), kind, data)
+}
+
+// begun is a job with a claim, and with a reservation if it has a group.
 func (s *story) begun(id int64, group string) job.JobClaimed {
 	s.t.Helper()
 	s.tell(key(id), received(s.t, id, group))
 	claim := s.claim(id)
+	if group != "" {
+		s.reserve(claim.OperationID, key(id))
+	}
 	s.tell(key(id), claim)
 	return claim
 }

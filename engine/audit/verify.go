@@ -21,7 +21,9 @@ const (
 	Undecodable Kind = "undecodable" // an event that this release cannot read
 	Unfindable  Kind = "unfindable"  // neither final nor known to a sweep
 	Doubled     Kind = "doubled"     // more than one lead for one operation
+	Shared      Kind = "shared"      // one lead for more than one operation
 	Incident    Kind = "incident"    // a CRM id that contradicts what is recorded
+	Damaged     Kind = "damaged"     // the log itself: changed from outside, or cut; found by its keeper
 )
 
 // Finding is one broken promise.
@@ -52,37 +54,54 @@ type operation struct {
 }
 
 // Verify reads the whole log. progress, which may be nil, is called now and then
-// with the number of events read so far. The error is the log's; what is wrong
-// with its content is in the report.
+// with the number of events read so far. The error is the log's, and with it
+// comes a report on what could be read; what is wrong with the log's content is
+// in the report.
 func Verify(ctx context.Context, log eventlog.Log, progress func(events int)) (Report, error) {
 	v := verifier{log: log, agenda: engine.NewAgenda(), seen: map[string]bool{}, report: Report{
 		Phases: map[job.Phase]int{}, Findings: []Finding{}, operations: map[string]operation{},
 	}}
-	if err := v.agenda.Sweep(ctx, log, nil); err != nil {
-		return v.report, err
+	unswept := v.agenda.Sweep(ctx, log, nil)
+	err := v.read(ctx, progress)
+	if unswept != nil {
+		err = unswept
 	}
-	for r, err := range log.ReadAll(ctx, eventlog.Start) {
+	for _, s := range v.suspects {
+		if err == nil { // else the agenda does not know all that it should
+			err = v.findable(ctx, s)
+		}
+	}
+	v.sharedLeads()
+	return v.report, err
+}
+
+// read decides each stream at its first event: then only its name is kept, and
+// its operation.
+func (v *verifier) read(ctx context.Context, progress func(events int)) error {
+	for r, err := range v.log.ReadAll(ctx, eventlog.Start) {
 		if err != nil {
-			return v.report, err
+			return err
 		}
 		if v.report.Events++; v.report.Events%10_000 == 0 && progress != nil {
 			progress(v.report.Events)
 		}
-		// Stream by stream, at its first event: then only its name is kept, and
-		// its operation.
-		if strings.HasPrefix(r.Stream, job.JobStreams) && !v.seen[r.Stream] {
-			v.seen[r.Stream] = true
-			if err := v.job(ctx, r.Stream); err != nil {
-				return v.report, err
-			}
+		decide := v.job
+		switch {
+		case strings.HasPrefix(r.Stream, job.JobStreams):
+		case strings.HasPrefix(r.Stream, job.OperationStreams):
+			decide = v.operation
+		default:
+			continue
+		}
+		if v.seen[r.Stream] {
+			continue
+		}
+		v.seen[r.Stream] = true
+		if err := decide(ctx, r.Stream); err != nil {
+			return err
 		}
 	}
-	for _, s := range v.suspects {
-		if err := v.findable(ctx, s); err != nil {
-			return v.report, err
-		}
-	}
-	return v.report, nil
+	return nil
 }
 
 type verifier struct {
@@ -134,7 +153,7 @@ func (v *verifier) job(ctx context.Context, stream string) error {
 			return err
 		}
 		if r.Revision != next {
-			v.find(Illegal, stream, "revision %d follows %d", r.Revision, next)
+			v.find(Illegal, stream, "revision %d where %d is due", r.Revision, next)
 		}
 		next = r.Revision + 1
 		event, err := job.Decode(r.Type, r.Data)
@@ -148,8 +167,7 @@ func (v *verifier) job(ctx context.Context, stream string) error {
 		v.event(stream, s, event)
 		s = s.Evolve(event, r.Time)
 	}
-	v.ended(stream, s)
-	return nil
+	return v.ended(ctx, stream, s)
 }
 
 // event checks what an event says against the job before it.
@@ -177,6 +195,9 @@ func (v *verifier) event(stream string, before job.State, event job.Event) {
 		if e.CRMID == "" {
 			v.find(Illegal, before.Key.String(), "confirmed without the lead's id")
 		}
+		if before.Attempts == 0 {
+			v.find(Illegal, before.Key.String(), "lead %s is confirmed, and no claim came before", e.CRMID)
+		}
 	case job.DeliveryRepeated:
 		v.report.Duplicates++
 	case job.KeyConflicted:
@@ -187,13 +208,18 @@ func (v *verifier) event(stream string, before job.State, event job.Event) {
 }
 
 // ended checks the job as it is now.
-func (v *verifier) ended(stream string, s job.State) {
+func (v *verifier) ended(ctx context.Context, stream string, s job.State) error {
 	v.report.Phases[s.Now()]++
 	if !s.Phase.Final() && !v.agenda.Knows(stream) {
 		v.suspects = append(v.suspects, suspect{stream, s.EventCount})
 	}
+	if s.ConfirmedBy != "" {
+		if err := v.confirmedBy(ctx, s); err != nil {
+			return err
+		}
+	}
 	if s.OperationID == "" {
-		return
+		return nil
 	}
 	other, exists := v.report.operations[s.OperationID]
 	if s.CRMID != "" {
@@ -205,6 +231,12 @@ func (v *verifier) ended(stream string, s job.State) {
 	if !exists || other.crmID == "" {
 		v.report.operations[s.OperationID] = operation{s.Key, s.Phase, s.CRMID}
 	}
+	// A job whose key or operation is wrong is a finding already.
+	sound := s.Key.Stream() == stream && s.OperationID == job.OperationID(s.Key.Bot, s.Action, s.BusinessKey)
+	if sound && s.BusinessKey != s.Key.String() {
+		return v.reserved(ctx, s)
+	}
+	return nil
 }
 
 func digest(s string) string {

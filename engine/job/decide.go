@@ -207,6 +207,20 @@ func (s State) Expire(now time.Time, share float64, r Rules) []Event {
 	return s.unknown(fmt.Sprintf("the claim of worker %s expired", s.Claim.Worker), now, share, r)
 }
 
+// MaxLookups is how many lookups of one job may fail before a person has to see
+// to it: the search is broken, and nobody else would notice.
+const MaxLookups = 20
+
+// NotFound decides about a job in needs_reconciliation whose lookup failed, which
+// says nothing about the lead.
+func (s State) NotFound(reason string, now time.Time, share float64, p Policy) []Event {
+	reason = "lookup failed: " + reason
+	if s.Lookups+1 >= MaxLookups {
+		return []Event{ReconciliationNeeded{Reason: fmt.Sprintf("%d times, the last: %s", s.Lookups+1, reason), Human: true}}
+	}
+	return []Event{ReconciliationNeeded{Reason: reason, NotBefore: now.Add(p.Backoff(s.Lookups+1, share))}}
+}
+
 // maxShown is how many of the leads that a lookup found are named in its event.
 const maxShown = 10
 

@@ -91,7 +91,11 @@ func decodeMessage(u Update) (message, error) {
 	var update struct {
 		Message *message `json:"message"`
 	}
-	if err := json.Unmarshal(u.Raw, &update); err != nil {
+	err := json.Unmarshal(u.Raw, &update)
+	if update.Message != nil && update.Message.asksForLead() {
+		return *update.Message, nil // a member of an odd type is left out; the enquiry is there
+	}
+	if err != nil {
 		return message{}, fmt.Errorf("message: %w", shapeError(err))
 	}
 	if update.Message == nil {

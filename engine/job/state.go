@@ -21,6 +21,7 @@ type State struct {
 	Attempts int   // claims so far
 	Spent    int   // attempts that count against the policy's budget
 	Releases int   // claims given up in a row before a request left
+	Lookups  int   // lookups that failed, since the outcome became unknown
 
 	// Ambiguous: an earlier request may have had its effect, and nothing has
 	// settled it yet.
@@ -101,6 +102,9 @@ func (s State) Evolve(e Event, at time.Time) State {
 	case ReconciliationNeeded:
 		if s.Phase == Claimed {
 			s = s.attempted()
+			s.Lookups = 0
+		} else {
+			s.Lookups++
 		}
 		s = s.unclaimed(NeedsReconciliation, e.NotBefore, e.Reason)
 		s.Ambiguous, s.Human = true, e.Human

@@ -205,7 +205,7 @@ func TestKeyIgnored(t *testing.T) {
 		Connect: func(url string) (crm.Connector, error) {
 			return crmsim.New(crmsim.Config{URL: url, Class: crm.IdempotencyKey})
 		},
-		Sandbox: box, Short: 50 * time.Millisecond,
+		Sandbox: box, Answers: answers, Searches: searches, Short: 50 * time.Millisecond,
 	})
 	if len(findings) == 0 {
 		t.Fatal("nothing was found")

@@ -42,6 +42,18 @@ func leadCarriesID(s *scene) {
 	}
 }
 
+// vendorIsDescribed refuses a subject that says nothing of its vendor: the cases
+// that would catch a wrong classification would be missing, and all be green.
+func vendorIsDescribed(s *scene) {
+	if len(s.subject.Answers) == 0 {
+		s.found("C3", "Subject.Answers is empty: give the vendor's documented answers to a create")
+	}
+	c, err := s.subject.Connect("http://127.0.0.1:1")
+	if err == nil && c.Describe().CanFind && len(s.subject.Searches) == 0 {
+		s.found("C5", "Subject.Searches is empty: give the vendor's documented answers to a lookup")
+	}
+}
+
 // findAnswersWhatExists asks until the settle time is over: an index may lag.
 func findAnswersWhatExists(s *scene) {
 	d := s.connector.Describe()

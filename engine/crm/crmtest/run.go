@@ -61,6 +61,7 @@ func casesOf(subject Subject) []testCase {
 	return slices.Concat(
 		[]testCase{
 			{"describes_itself", describesItself},
+			{"vendor_is_described", vendorIsDescribed},
 			{"lead_carries_the_operation_id", leadCarriesID},
 			{"find_answers_what_exists", findAnswersWhatExists},
 			{"deadline_is_over", deadlineIsOver},

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/leadonce/leadonce/engine/eventlog"
 )
@@ -22,6 +23,10 @@ type writer struct {
 	path string
 	opts Options
 	conn *conn
+
+	// The files of conn; without one, the log file alone.
+	files   atomic.Pointer[files]
+	missing bool // one of them, when last looked at
 
 	begin, commit, rollback   *stmt
 	insertFirst, insertBehind *stmt
@@ -58,10 +63,18 @@ func (w *writer) connect(ctx context.Context) error {
 		if err := c.exec(ctx, "PRAGMA busy_timeout = 0"); err != nil {
 			return err
 		}
-		return w.prepare(ctx)
+		if err := w.prepare(ctx); err != nil {
+			return err
+		}
+		open, err := filesOf(ctx, c, w.path)
+		if err == nil {
+			w.files.Store(&open)
+		}
+		return err
 	}()
 	if err != nil {
-		w.drop()
+		w.conn.drop()
+		w.conn = nil
 	}
 	return err
 }
@@ -132,6 +145,9 @@ func (l *Log) record(ctx context.Context, w *writer, first *request) {
 	if err == nil && l.opts.loseAck != nil {
 		err = l.opts.loseAck()
 	}
+	if err == nil {
+		err = w.intact() // before anyone is told
+	}
 	if err != nil {
 		w.abandon(ctx)
 		finish(batch, func(r *request) { r.fail(err) })
@@ -147,6 +163,11 @@ func (l *Log) record(ctx context.Context, w *writer, first *request) {
 
 // start begins a transaction, on a new connection if there is none.
 func (w *writer) start(ctx context.Context) error {
+	if w.conn == nil || w.missing {
+		if err := w.intact(); err != nil {
+			return err
+		}
+	}
 	if w.conn == nil {
 		if err := w.connect(ctx); err != nil {
 			return err
@@ -173,10 +194,25 @@ func (w *writer) abandon(ctx context.Context) {
 	}
 }
 
-// drop closes a connection in doubt; the next batch opens another one.
+// drop closes a connection in doubt; the next batch opens another one. While
+// a file is missing it is kept, since it alone still reaches what was
+// recorded there, and since a new one would make a second WAL.
 func (w *writer) drop() {
+	if w.intact() != nil {
+		return
+	}
+	// First, because closing the last connection removes the WAL.
+	logFile := (*w.files.Load())[:1]
+	w.files.Store(&logFile)
 	w.conn.drop()
 	w.conn = nil
+}
+
+// intact is an error when what was recorded would not be found at its path.
+func (w *writer) intact() error {
+	err := w.files.Load().check()
+	w.missing = err != nil
+	return err
 }
 
 // collect takes what waits in the queue, up to the limits of a batch.

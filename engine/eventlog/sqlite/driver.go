@@ -76,6 +76,26 @@ func (c *conn) value(ctx context.Context, query string) (driver.Value, error) {
 	return row[0], rows.Close()
 }
 
+// values is the first column of every row that a query answers.
+func (c *conn) values(ctx context.Context, query string) ([]driver.Value, error) {
+	rows, err := c.Conn.(driver.QueryerContext).QueryContext(ctx, query, nil)
+	if err != nil {
+		return nil, err
+	}
+	var all []driver.Value
+	row := make([]driver.Value, len(rows.Columns()))
+	for {
+		switch err := rows.Next(row); {
+		case errors.Is(err, io.EOF):
+			return all, rows.Close()
+		case err != nil:
+			_ = rows.Close() // says the same again
+			return nil, err
+		}
+		all = append(all, row[0])
+	}
+}
+
 // number is value for an integer.
 func (c *conn) number(ctx context.Context, query string) (int64, error) {
 	v, err := c.value(ctx, query)

@@ -99,6 +99,10 @@ func Open(ctx context.Context, path string, opts Options) (*Log, error) {
 		written: make(chan struct{}),
 	}
 	l.readers = newPool(opts.Readers, func(ctx context.Context) (*reader, error) {
+		// Not one beside the files that the writer has.
+		if err := w.files.Load().check(); err != nil {
+			return nil, err
+		}
 		return openReader(ctx, path, opts)
 	})
 	go l.write(context.WithoutCancel(ctx), w)

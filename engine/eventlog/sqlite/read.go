@@ -24,43 +24,55 @@ const (
 		WHERE stream = ?1 AND revision >= ?2 ORDER BY revision LIMIT ?3`
 	selectAll = `SELECT position, stream, revision, id, type, seconds, nanos, data FROM events
 		WHERE position > ?1 AND position <= ?2 ORDER BY position LIMIT ?3`
-	selectTail = `SELECT coalesce(max(position), 0) FROM events`
 )
 
-// ReadStream implements eventlog.Log.
+// ReadStream implements eventlog.Log. It ends at the revision that the stream
+// has when the loop begins; a gap before it is a *DamagedError.
 func (l *Log) ReadStream(ctx context.Context, stream string, from uint64) iter.Seq2[eventlog.Recorded, error] {
 	return func(yield func(eventlog.Recorded, error) bool) {
 		if err := eventlog.CheckStream(stream); err != nil {
 			yield(eventlog.Recorded{}, err)
 			return
 		}
+		newest, exists, err := l.newest(ctx, stream)
+		if err != nil {
+			yield(eventlog.Recorded{}, unavailable("read "+stream, l.asDamage(err)))
+			return
+		}
 		var p page
-		for more := from <= math.MaxInt64; more; {
+		for exists && from <= newest {
 			err := l.read(ctx, &p, func(r *reader) (*stmt, []driver.Value) {
 				return r.stream, []driver.Value{stream, int64(from), int64(readPageEvents)}
 			})
 			if err != nil {
-				yield(eventlog.Recorded{}, unavailable("read "+stream, err))
+				yield(eventlog.Recorded{}, unavailable("read "+stream, l.asDamage(err)))
+				return
+			}
+			if len(p.events) == 0 {
+				yield(eventlog.Recorded{}, unavailable("read "+stream, l.damaged("revision %d is missing, the newest is %d", from, newest)))
 				return
 			}
 			for _, e := range p.events {
+				if e.Revision != from {
+					yield(eventlog.Recorded{}, unavailable("read "+stream, l.damaged("revision %d is where %d should be", e.Revision, from)))
+					return
+				}
 				if !yield(e, nil) {
 					return
 				}
-				from = e.Revision + 1
+				from++
 			}
-			more = p.full()
 		}
 	}
 }
 
 // ReadAll implements eventlog.Log. It ends at the tail that the log has when
-// the loop begins.
+// the loop begins; a gap before it is a *DamagedError.
 func (l *Log) ReadAll(ctx context.Context, after eventlog.Position) iter.Seq2[eventlog.Recorded, error] {
 	return func(yield func(eventlog.Recorded, error) bool) {
 		tail, err := l.tail(ctx)
 		if err != nil {
-			yield(eventlog.Recorded{}, unavailable("read the log", err))
+			yield(eventlog.Recorded{}, unavailable("read the log", l.asDamage(err)))
 			return
 		}
 		for e, err := range l.between(ctx, rowidOf(after), tail) {
@@ -75,21 +87,28 @@ func (l *Log) ReadAll(ctx context.Context, after eventlog.Position) iter.Seq2[ev
 func (l *Log) between(ctx context.Context, after, tail int64) iter.Seq2[eventlog.Recorded, error] {
 	return func(yield func(eventlog.Recorded, error) bool) {
 		var p page
-		for more := after < tail; more; {
+		for after < tail {
 			err := l.read(ctx, &p, func(r *reader) (*stmt, []driver.Value) {
 				return r.all, []driver.Value{after, tail, int64(readPageEvents)}
 			})
 			if err != nil {
-				yield(eventlog.Recorded{}, unavailable(fmt.Sprintf("read the log behind %d", after), err))
+				yield(eventlog.Recorded{}, unavailable(fmt.Sprintf("read the log behind %d", after), l.asDamage(err)))
+				return
+			}
+			if len(p.events) == 0 {
+				yield(eventlog.Recorded{}, unavailable("read the log", l.damaged("position %d is missing, the newest is %d", after+1, tail)))
 				return
 			}
 			for _, e := range p.events {
+				if at := rowidOf(e.Position); at != after+1 {
+					yield(eventlog.Recorded{}, unavailable("read the log", l.damaged("position %d is where %d should be", at, after+1)))
+					return
+				}
 				if !yield(e, nil) {
 					return
 				}
-				after = rowidOf(e.Position)
+				after++
 			}
-			more = p.full()
 		}
 	}
 }
@@ -98,7 +117,7 @@ func (l *Log) between(ctx context.Context, after, tail int64) iter.Seq2[eventlog
 func (l *Log) Tail(ctx context.Context) (eventlog.Position, error) {
 	tail, err := l.tail(ctx)
 	if err != nil {
-		return eventlog.Start, unavailable("read the tail of the log", err)
+		return eventlog.Start, unavailable("read the tail of the log", l.asDamage(err))
 	}
 	if tail == 0 {
 		return eventlog.Start, nil
@@ -108,12 +127,21 @@ func (l *Log) Tail(ctx context.Context) (eventlog.Position, error) {
 
 func (l *Log) tail(ctx context.Context) (tail int64, err error) {
 	err = l.readers.with(ctx, func(ctx context.Context, r *reader) error {
-		return r.tail.query(ctx, r.row[:1], func() (bool, error) {
-			tail = r.row[0].(int64)
-			return false, nil
-		})
+		tail, err = tailOf(ctx, r.tail, r.row[:], l.path)
+		return err
 	})
 	return tail, err
+}
+
+// newest is the stream's revision, read before the pages: they reach it.
+func (l *Log) newest(ctx context.Context, stream string) (revision uint64, exists bool, err error) {
+	err = l.readers.with(ctx, func(ctx context.Context, r *reader) error {
+		return r.newest.query(ctx, r.row[:1], func() (bool, error) {
+			revision, exists = uint64(r.row[0].(int64)), true
+			return false, nil
+		}, stream)
+	})
+	return revision, exists, err
 }
 
 func rowidOf(p eventlog.Position) int64 {
@@ -148,9 +176,9 @@ func (l *Log) read(ctx context.Context, p *page, query func(*reader) (*stmt, []d
 
 // reader is one connection that cannot write.
 type reader struct {
-	conn              *conn
-	stream, all, tail *stmt
-	row               [8]driver.Value
+	conn                      *conn
+	stream, newest, all, tail *stmt
+	row                       [8]driver.Value
 }
 
 func openReader(ctx context.Context, path string, opts Options) (*reader, error) {
@@ -163,7 +191,7 @@ func openReader(ctx context.Context, path string, opts Options) (*reader, error)
 	for _, p := range []struct {
 		to    **stmt
 		query string
-	}{{&r.stream, selectStream}, {&r.all, selectAll}, {&r.tail, selectTail}} {
+	}{{&r.stream, selectStream}, {&r.newest, selectNewest}, {&r.all, selectAll}, {&r.tail, selectTail}} {
 		if err == nil {
 			*p.to, err = c.prepare(ctx, p.query)
 		}

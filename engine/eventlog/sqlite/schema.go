@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"os"
@@ -231,7 +232,8 @@ func enterWAL(ctx context.Context, c *conn, busy time.Duration) error {
 // settle makes durable what a process wrote to the WAL but died before it
 // synced: recovery has made those events visible, so a repeated append would
 // be told that they are recorded. It also reads the newest event, to notice a
-// file that was cut short.
+// file that was cut short, and that its position fits the one before: behind a
+// renumbered one, an append would be written over another event.
 func settle(ctx context.Context, c *conn, path string, busy time.Duration) error {
 	err := whileBusy(ctx, busy, func() (bool, error) {
 		blocked, err := c.number(ctx, "PRAGMA wal_checkpoint(PASSIVE)")
@@ -240,8 +242,14 @@ func settle(ctx context.Context, c *conn, path string, busy time.Duration) error
 	if err == nil {
 		_, err = c.value(ctx, "SELECT count(*) FROM (SELECT data FROM events ORDER BY position DESC LIMIT 1)")
 	}
+	if err == nil {
+		var s *stmt
+		if s, err = c.prepare(ctx, selectTail); err == nil {
+			_, err = tailOf(ctx, s, make([]driver.Value, 1), path)
+		}
+	}
 	if isDamaged(err) {
-		return fmt.Errorf("log file %s is damaged: restore it from a backup: %w", path, err)
+		return &DamagedError{Path: path, Detail: err.Error()}
 	}
 	if err != nil {
 		return fmt.Errorf("log file %s: %w", path, err)

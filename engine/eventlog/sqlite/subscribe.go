@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"math"
 	"sync"
 	"time"
 
@@ -14,11 +13,10 @@ import (
 func (l *Log) Subscribe(ctx context.Context, after eventlog.Position, handler eventlog.Handler) error {
 	poll := time.NewTicker(l.opts.PollInterval)
 	defer poll.Stop()
-	rowid := rowidOf(after)
 	for {
 		// Before the read, so that what is appended during it is not missed.
 		news := l.news.next()
-		for e, err := range l.between(ctx, rowid, math.MaxInt64) {
+		for e, err := range l.ReadAll(ctx, after) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -28,7 +26,7 @@ func (l *Log) Subscribe(ctx context.Context, after eventlog.Position, handler ev
 			if err := handler(ctx, e); err != nil {
 				return err
 			}
-			rowid = rowidOf(e.Position)
+			after = e.Position
 		}
 		select {
 		case <-news:

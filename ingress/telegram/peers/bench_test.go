@@ -46,7 +46,7 @@ var (
 // many times the peers' leadonce accepts.
 func BenchmarkBesidePostgreSQL(b *testing.B) {
 	c := startCluster(b)
-	admin, err := pgxpool.New(b.Context(), c.url())
+	admin, err := pgxpool.New(b.Context(), c.socket())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -55,15 +55,15 @@ func BenchmarkBesidePostgreSQL(b *testing.B) {
 		b.Fatal(err)
 	}
 	peers := []*peer{
-		{name: "textbook", make: textbook, pools: defaultPool, count: "SELECT count(*) FROM updates"},
-		{name: "tuned", make: lean, pools: bestPool, count: "SELECT count(*) FROM lean_updates"},
-		{name: "river", make: uniqueInsert, pools: bestPool, count: "SELECT count(*) FROM river_job"},
+		{name: "textbook", make: textbook, pools: defaultPool, url: c.loopback(), count: "SELECT count(*) FROM updates"},
+		{name: "tuned", make: lean, pools: bestPool, url: c.socket(), count: "SELECT count(*) FROM lean_updates"},
+		{name: "river", make: uniqueInsert, pools: bestPool, url: c.socket(), count: "SELECT count(*) FROM river_job"},
 	}
 	for _, connections := range []int{64, 256} {
 		b.Run(fmt.Sprint(connections), func(b *testing.B) {
 			ours, stored := leadonce(b)
 			for _, p := range peers {
-				p.begin(b, c, connections)
+				p.begin(b, connections)
 			}
 			for b.Loop() {
 				for range rounds {
@@ -102,6 +102,7 @@ type peer struct {
 	count string // query: how many updates are stored
 
 	pools []int32 // sizes to try
+	url   string
 
 	servers int64
 	stored  int   // by the servers before this one
@@ -110,11 +111,11 @@ type peer struct {
 }
 
 // begin finds the best size of the pool and serves with it.
-func (p *peer) begin(b *testing.B, c *cluster, connections int) {
+func (p *peer) begin(b *testing.B, connections int) {
 	b.Helper()
 	best, chosen := 0.0, int32(0)
 	for _, size := range p.pools {
-		load, stop := p.serve(b, c, size)
+		load, stop := p.serve(b, size)
 		run(b, load, connections)
 		stop()
 		p.stored += load.Accepted()
@@ -123,14 +124,14 @@ func (p *peer) begin(b *testing.B, c *cluster, connections int) {
 		}
 	}
 	var stop func()
-	p.load, stop = p.serve(b, c, chosen)
+	p.load, stop = p.serve(b, chosen)
 	b.Cleanup(stop)
 }
 
 // serve begins behind the updates that earlier servers may have stored.
-func (p *peer) serve(b *testing.B, c *cluster, size int32) (*telegramtest.Load, func()) {
+func (p *peer) serve(b *testing.B, size int32) (*telegramtest.Load, func()) {
 	b.Helper()
-	config, err := pgxpool.ParseConfig(c.url())
+	config, err := pgxpool.ParseConfig(p.url)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func startCluster(b *testing.B) *cluster {
 		b.Fatalf("initdb: %v\n%s", err, out)
 	}
 	var said strings.Builder
-	server := command(owner, filepath.Join(bin, "postgres"), "-D", data, "-k", dir, "-p", strconv.Itoa(c.port), "-c", "listen_addresses=", "-c", "max_connections=300")
+	server := command(owner, filepath.Join(bin, "postgres"), "-D", data, "-k", dir, "-p", strconv.Itoa(c.port), "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300")
 	server.Stdout, server.Stderr = &said, &said
 	if err := server.Start(); err != nil {
 		b.Fatal(err)
@@ -117,9 +117,14 @@ func freePort(b *testing.B) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// url is the connection string.
-func (c *cluster) url() string {
-	return fmt.Sprintf("host=%s port=%d user=peers dbname=postgres sslmode=disable", c.dir, c.port)
+// socket is the connection string over a Unix socket.
+func (c *cluster) socket() string { return c.at(c.dir) }
+
+// loopback is the connection string over TCP.
+func (c *cluster) loopback() string { return c.at("127.0.0.1") }
+
+func (c *cluster) at(host string) string {
+	return fmt.Sprintf("host=%s port=%d user=peers dbname=postgres sslmode=disable", host, c.port)
 }
 
 // await returns when the server answers, and checks that it is durable.
@@ -127,7 +132,7 @@ func (c *cluster) await(b *testing.B) {
 	ctx, cancel := context.WithTimeout(b.Context(), startTimeout)
 	defer cancel()
 	for {
-		conn, err := pgx.Connect(ctx, c.url())
+		conn, err := pgx.Connect(ctx, c.socket())
 		if err == nil {
 			defer conn.Close(ctx)
 			var version, fsync, synchronous string
