@@ -33,7 +33,7 @@ func openFile(path string) (*sql.DB, error) {
 	query := url.Values{"mode": {"rw"}, "_pragma": {
 		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
 		"synchronous(NORMAL)",
-		"cache_size(-32768)", // KiB, each connection
+		"cache_size(-4096)", // KiB, each connection
 		"wal_autocheckpoint(4000)",
 		"journal_size_limit(67108864)",
 	}}

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -37,19 +39,23 @@ func auditCommand() *cobra.Command {
 			return err
 		}
 		return withLog(c, read, func(ctx context.Context, config config, log eventlog.Log) error {
-			report, err := verify(ctx, config, log, *from, eventProgress(c.ErrOrStderr()))
-			if err != nil {
-				return err
+			report, failure := verify(ctx, config, log, *from, c.ErrOrStderr())
+			if failure != nil && len(report.Findings) == 0 {
+				return failure
 			}
+			write := writeReport
 			if out.json() {
-				err = writeJSON(c.OutOrStdout(), report)
-			} else {
-				err = writeReport(c.OutOrStdout(), report)
+				write = func(w io.Writer, r audit.Report) error { return writeJSON(w, r) }
 			}
-			if err == nil && len(report.Findings) > 0 {
-				err = errFound
+			switch err := write(c.OutOrStdout(), report); {
+			case err != nil:
+				return err
+			case failure != nil:
+				return fmt.Errorf("the audit is not complete: %w", failure)
+			case len(report.Findings) > 0:
+				return errFound
 			}
-			return err
+			return nil
 		})
 	}
 	parent.AddCommand(c)
@@ -57,21 +63,68 @@ func auditCommand() *cobra.Command {
 }
 
 // verify audits the log, and compares it with the CRM's leads if from names them.
-func verify(ctx context.Context, c config, log eventlog.Log, from string, progress func(int)) (audit.Report, error) {
-	if from == "" {
-		return audit.Verify(ctx, log, progress)
+// With an error comes a report on what could be read. Notes go to w.
+func verify(ctx context.Context, c config, log eventlog.Log, from string, w io.Writer) (audit.Report, error) {
+	var before, after []audit.Lead
+	var err error
+	if from != "" {
+		if before, err = readLeads(ctx, c, from); err != nil {
+			return audit.Report{}, err
+		}
 	}
-	before, err := readLeads(ctx, c, from)
-	if err != nil {
-		return audit.Report{}, err
-	}
-	report, err := audit.Verify(ctx, log, progress)
+	damage, err := damages(ctx, log, filepath.Join(c.DataDir, snapshotFile), w)
+	report := audit.Report{Findings: damage}
 	if err != nil {
 		return report, err
 	}
-	after, err := readLeads(ctx, c, from)
-	report.Compare(before, after)
+	report, err = audit.Verify(ctx, log, eventProgress(w))
+	report.Findings = append(damage, report.Findings...)
+	if from == "" || err != nil {
+		return report, err
+	}
+	if after, err = readLeads(ctx, c, from); err == nil {
+		report.Compare(before, after)
+	}
 	return report, err
+}
+
+// checked is a log that can look for damage that its events do not show.
+type checked interface {
+	Check(ctx context.Context) error
+}
+
+// damages looks at the log as it is kept: whether its own check finds fault, and
+// whether it has what serve had read of it when it wrote the snapshot.
+func damages(ctx context.Context, log eventlog.Log, snapshotPath string, w io.Writer) ([]audit.Finding, error) {
+	found := []audit.Finding{}
+	if log, ok := log.(checked); ok {
+		err := log.Check(ctx)
+		if ctx.Err() != nil {
+			return found, ctx.Err()
+		}
+		if err != nil {
+			found = append(found, audit.Finding{Kind: audit.Damaged, Subject: "log", Detail: err.Error()})
+		}
+	}
+	snapshot, err := os.ReadFile(snapshotPath)
+	if errors.Is(err, os.ErrNotExist) {
+		return found, nil
+	}
+	cut := false
+	if err == nil {
+		cut, err = audit.Cut(ctx, log, snapshot)
+		if err != nil && !errors.Is(err, audit.ErrNoSnapshot) {
+			return found, err
+		}
+	}
+	if err != nil { // serve does without, too
+		fmt.Fprintf(w, "%s: the log is not compared with it: %v\n", snapshotPath, err)
+	}
+	if cut {
+		found = append(found, audit.Finding{Kind: audit.Damaged, Subject: "log",
+			Detail: "the agenda's snapshot names an event that the log does not have: the log was cut, replaced or restored"})
+	}
+	return found, nil
 }
 
 func eventProgress(w io.Writer) func(int) {
@@ -103,27 +156,42 @@ func writeReport(w io.Writer, r audit.Report) error {
 	return err
 }
 
+// leadsMend says what --crm takes, and leadsTimeout how long a CRM has for it.
+const (
+	leadsMend    = "give a file or URL of a JSON array of {external_id, crm_id}"
+	leadsTimeout = 30 * time.Second
+)
+
 // readLeads reads the CRM's list from a file or over HTTP.
 func readLeads(ctx context.Context, c config, from string) ([]audit.Lead, error) {
-	var leads []audit.Lead
 	if from == fromConfig {
 		if err := c.checkCRM(); err != nil {
 			return nil, err
 		}
 		from = strings.TrimRight(c.CRM.URL, "/") + "/oracle/effects"
 	}
-	body, err := openLeads(ctx, from)
+	return fetchLeads(ctx, &http.Client{Timeout: leadsTimeout}, from)
+}
+
+func fetchLeads(ctx context.Context, client *http.Client, from string) ([]audit.Lead, error) {
+	body, err := openLeads(ctx, client, from)
 	if err != nil {
 		return nil, err
 	}
 	defer body.Close()
-	if err := json.NewDecoder(body).Decode(&leads); err != nil {
+	var leads []audit.Lead
+	err = json.NewDecoder(body).Decode(&leads)
+	var late net.Error
+	if errors.As(err, &late) && late.Timeout() {
+		return nil, fmt.Errorf("--crm: the CRM's list is not there in time: %w", err)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("--crm: not a JSON array of {external_id, crm_id}: %w", err)
 	}
 	return leads, nil
 }
 
-func openLeads(ctx context.Context, from string) (io.ReadCloser, error) {
+func openLeads(ctx context.Context, client *http.Client, from string) (io.ReadCloser, error) {
 	if !strings.HasPrefix(from, "http://") && !strings.HasPrefix(from, "https://") {
 		f, err := os.Open(from)
 		if err != nil {
@@ -133,9 +201,9 @@ func openLeads(ctx context.Context, from string) (io.ReadCloser, error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {
-		return nil, mistake("--crm: not an address")
+		return nil, mistake("--crm: not an address; %s", leadsMend)
 	}
-	response, err := http.DefaultClient.Do(req)
+	response, err := client.Do(req)
 	var failure *url.Error
 	if errors.As(err, &failure) {
 		err = failure.Err // without the address: it may hold a password
@@ -145,7 +213,7 @@ func openLeads(ctx context.Context, from string) (io.ReadCloser, error) {
 	}
 	if response.StatusCode != http.StatusOK {
 		response.Body.Close()
-		return nil, fmt.Errorf("--crm: the CRM answered %s", response.Status)
+		return nil, fmt.Errorf("--crm: the CRM answered %s; %s", response.Status, leadsMend)
 	}
 	return response.Body, nil
 }

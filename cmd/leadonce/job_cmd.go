@@ -20,7 +20,7 @@ import (
 
 func jobCommand() *cobra.Command {
 	parent := &cobra.Command{Use: "job", Short: "Look at jobs and decide what only a person can", Args: noArgs, RunE: help}
-	parent.AddCommand(jobListCommand(), jobShowCommand(), jobReplayCommand(), jobReconcileCommand(),
+	parent.AddCommand(jobListCommand(), jobShowCommand(), jobReplayCommand(), jobReconcileCommand(), jobDoubtCommand(),
 		operatorCommand("requeue", "Give a dead letter another round of attempts", (*engine.Engine).Requeue),
 		operatorCommand("discard", "Give a job up", (*engine.Engine).Discard))
 	return parent

@@ -73,6 +73,21 @@ func operate(c *cobra.Command, read func() (config, error), arg string, g *job.S
 	if err := checkSignature(g); err != nil {
 		return err
 	}
+	return withEngine(c, read, func(ctx context.Context, e *engine.Engine) error {
+		s, err := act(ctx, e, key)
+		if errors.Is(err, engine.ErrNoJob) {
+			return noSuchJob(key)
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.OutOrStdout(), "%s is now %s\n", key, s.Now())
+		return nil
+	})
+}
+
+// withEngine runs use with an engine on the log that is there.
+func withEngine(c *cobra.Command, read func() (config, error), use func(context.Context, *engine.Engine) error) error {
 	return withLog(c, read, func(ctx context.Context, config config, log eventlog.Log) error {
 		if err := config.checkCRM(); err != nil {
 			return err
@@ -88,16 +103,47 @@ func operate(c *cobra.Command, read func() (config, error), arg string, g *job.S
 		if err != nil {
 			return mistake("%v", err)
 		}
-		s, err := act(ctx, e, key)
-		if errors.Is(err, engine.ErrNoJob) {
-			return noSuchJob(key)
-		}
-		if err != nil {
+		return use(ctx, e)
+	})
+}
+
+func jobDoubtCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "doubt --by WHO --reason WHY",
+		Short: "After a log was restored: reconcile every open job before anything is sent",
+		Long: "A restored log does not know what was made since its backup. This records, for every job that\n" +
+			"is about to be sent, that its lead may exist already: it is looked up first, or put before a\n" +
+			"person. Run it before `leadonce serve`.",
+		Args: noArgs,
+	}
+	read, g := withConfig(c), signing(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := checkSignature(g); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.OutOrStdout(), "%s is now %s\n", key, s.Now())
-		return nil
-	})
+		return withEngine(c, read, func(ctx context.Context, e *engine.Engine) error {
+			a := engine.NewAgenda()
+			if err := a.Sweep(ctx, e.Log, eventProgress(c.ErrOrStderr())); err != nil {
+				return err
+			}
+			jobs := 0
+			for {
+				stream, ok := a.Next(time.Now().Add(longest))
+				if !ok {
+					_, err := fmt.Fprintf(c.OutOrStdout(), "%d jobs are reconciled before anything is sent\n", jobs)
+					return err
+				}
+				doubted, err := e.Doubt(ctx, stream, *g)
+				if err != nil {
+					return err
+				}
+				if doubted {
+					jobs++
+				}
+			}
+		})
+	}
+	return c
 }
 
 // silent observes nothing: the command prints its own result.

@@ -1,6 +1,10 @@
 package audit_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
 	"strings"
 	"testing"
 
@@ -137,4 +141,34 @@ func TestLogThatIsReadInPart(t *testing.T) {
 		t.Error("the log is torn, and the audit has no error")
 	}
 	want(t, r, [3]string{"illegal", "update-1-1", "revision 3: LeadConfirmed is not allowed"})
+}
+
+// A stream that cannot be read does not hold up the others, unless the log is down.
+func TestStreamThatCannotBeRead(t *testing.T) {
+	s := newStory(t)
+	for id := range int64(30) {
+		s.done(id, "", fmt.Sprintf("L-%d", id))
+	}
+	one := &tornStreams{s.log, func(stream string) bool { return stream == key(3).Stream() }, 0}
+	if r, err := audit.Verify(t.Context(), one, nil); !errors.Is(err, errDown) || r.Leads != 29 || one.failed != 1 {
+		t.Errorf("one stream: error %v, %d leads, %d failures", err, r.Leads, one.failed)
+	}
+	all := &tornStreams{s.log, func(string) bool { return true }, 0}
+	if _, err := audit.Verify(t.Context(), all, nil); !errors.Is(err, errDown) || all.failed > 15 {
+		t.Errorf("all streams: error %v, %d failures", err, all.failed)
+	}
+}
+
+type tornStreams struct {
+	eventlog.Log
+	torn   func(stream string) bool
+	failed int
+}
+
+func (l *tornStreams) ReadStream(ctx context.Context, stream string, from uint64) iter.Seq2[eventlog.Recorded, error] {
+	if l.torn(stream) {
+		l.failed++
+		return fails
+	}
+	return l.Log.ReadStream(ctx, stream, from)
 }

@@ -75,12 +75,18 @@ func Verify(ctx context.Context, log eventlog.Log, progress func(events int)) (R
 	return v.report, err
 }
 
+// maxUnread is how many streams may be unreadable, one by one, before the log
+// counts as down.
+const maxUnread = 10
+
 // read decides each stream at its first event: then only its name is kept, and
-// its operation.
+// its operation. A stream that cannot be read does not hold up the others; the
+// error is the first.
 func (v *verifier) read(ctx context.Context, progress func(events int)) error {
+	var unread []error
 	for r, err := range v.log.ReadAll(ctx, eventlog.Start) {
 		if err != nil {
-			return err
+			return append(unread, err)[0]
 		}
 		if v.report.Events++; v.report.Events%10_000 == 0 && progress != nil {
 			progress(v.report.Events)
@@ -98,10 +104,16 @@ func (v *verifier) read(ctx context.Context, progress func(events int)) error {
 		}
 		v.seen[r.Stream] = true
 		if err := decide(ctx, r.Stream); err != nil {
-			return err
+			unread = append(unread, err)
+		}
+		if ctx.Err() != nil || len(unread) > maxUnread {
+			break
 		}
 	}
-	return nil
+	if len(unread) > 0 {
+		return unread[0]
+	}
+	return ctx.Err()
 }
 
 type verifier struct {

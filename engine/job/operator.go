@@ -88,3 +88,18 @@ func (s State) Discard(g Signature) ([]Event, error) {
 		return nil, s.refuse("discard", "it is final")
 	}
 }
+
+// Doubt records that the request of a pending job may have been made already, by
+// a process whose events this log does not have because it was restored. The job
+// is then reconciled before anything is sent.
+func (s State) Doubt(plan Plan, now time.Time, g Signature, r Rules) ([]Event, error) {
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	if s.Phase != Pending {
+		return nil, s.refuse("doubt", "only a pending job is about to be sent")
+	}
+	claim := s.ClaimBy("operator "+g.By, plan, now, r.Policy)
+	reason := fmt.Sprintf("doubted by %s: %s", g.By, g.Reason)
+	return []Event{claim, s.Evolve(claim, now).reconcile(reason, r)}, nil
+}

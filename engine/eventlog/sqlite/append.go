@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"sync/atomic"
 
@@ -181,7 +182,11 @@ func (w *writer) insert(ctx context.Context, statement *stmt, r *request, revisi
 
 func (w *writer) newest(ctx context.Context, stream string) (revision int64, exists bool, err error) {
 	err = w.selectNewest.query(ctx, w.row[:1], func() (bool, error) {
-		revision, exists = w.row[0].(int64), true
+		var ok bool
+		if revision, ok = w.row[0].(int64); !ok {
+			return false, &DamagedError{Path: w.path, Detail: fmt.Sprintf("the newest revision of %s is %v", stream, w.row[0])}
+		}
+		exists = true
 		return false, nil
 	}, stream)
 	return revision, exists, err

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/leadonce/leadonce/engine/eventlog"
@@ -122,6 +123,7 @@ func (l *Log) write(ctx context.Context, w *writer) {
 // record makes one batch of first and of what waits behind it.
 func (l *Log) record(ctx context.Context, w *writer, first *request) {
 	l.held.Store(1)
+	l.letOthersAppend()
 	err := w.start(ctx)
 	// Only now: what came while the lock was awaited comes along.
 	batch := l.collect(first)
@@ -159,6 +161,16 @@ func (l *Log) record(ctx context.Context, w *writer, first *request) {
 		l.news.broadcast()
 	}
 	finish(batch, func(*request) {})
+}
+
+// letOthersAppend gives way to the goroutines that are ready to run, for as long
+// as they add to the queue: what they append comes along under the same sync. It
+// is no linger, for on an idle machine it returns at once.
+func (l *Log) letOthersAppend() {
+	for queued := -1; queued < len(l.queue) && len(l.queue) < cap(l.queue); {
+		queued = len(l.queue)
+		runtime.Gosched()
+	}
 }
 
 // start begins a transaction, on a new connection if there is none.

@@ -137,7 +137,11 @@ func (l *Log) tail(ctx context.Context) (tail int64, err error) {
 func (l *Log) newest(ctx context.Context, stream string) (revision uint64, exists bool, err error) {
 	err = l.readers.with(ctx, func(ctx context.Context, r *reader) error {
 		return r.newest.query(ctx, r.row[:1], func() (bool, error) {
-			revision, exists = uint64(r.row[0].(int64)), true
+			at, ok := r.row[0].(int64)
+			if !ok {
+				return false, l.damaged("the newest revision of %s is %v", stream, r.row[0])
+			}
+			revision, exists = uint64(at), true
 			return false, nil
 		}, stream)
 	})
@@ -165,7 +169,7 @@ func (l *Log) read(ctx context.Context, p *page, query func(*reader) (*stmt, []d
 		return s.query(ctx, r.row[:], func() (bool, error) {
 			e, err := r.recorded()
 			if err != nil {
-				return false, err
+				return false, l.damaged("%v", err)
 			}
 			p.events = append(p.events, e)
 			p.bytes += len(e.Data)
@@ -214,7 +218,7 @@ func (r *reader) recorded() (eventlog.Recorded, error) {
 	nanos, ok7 := r.row[6].(int64)
 	data, ok8 := r.row[7].([]byte)
 	if !(ok1 && ok2 && ok3 && ok4 && ok5 && ok6 && ok7 && ok8) || len(id) != len(eventlog.EventID{}) {
-		return eventlog.Recorded{}, fmt.Errorf("the row at position %v is damaged: restore the file from a backup", r.row[0])
+		return eventlog.Recorded{}, fmt.Errorf("the row at position %v has a value of a wrong type", r.row[0])
 	}
 	if data == nil {
 		data = []byte{} // so the driver answers an empty blob

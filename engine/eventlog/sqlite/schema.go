@@ -248,6 +248,10 @@ func settle(ctx context.Context, c *conn, path string, busy time.Duration) error
 			_, err = tailOf(ctx, s, make([]driver.Value, 1), path)
 		}
 	}
+	var damaged *DamagedError
+	if errors.As(err, &damaged) {
+		return err
+	}
 	if isDamaged(err) {
 		return &DamagedError{Path: path, Detail: err.Error()}
 	}
