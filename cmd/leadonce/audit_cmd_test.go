@@ -85,3 +85,19 @@ func TestAuditDoesNotWaitForTheCRM(t *testing.T) {
 		}
 	}
 }
+
+// The list as it is afterwards is missing: then no lead is lost.
+func TestAuditWithoutTheListAfterwards(t *testing.T) {
+	asked := 0
+	crm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; asked > 1 {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+		_, _ = io.WriteString(w, `[{"external_id": "a", "crm_id": "L-1"}]`)
+	}))
+	defer crm.Close()
+	r, err := verify(t.Context(), config{DataDir: t.TempDir()}, memory.New(), crm.URL, io.Discard)
+	if err == nil || len(r.Findings) > 0 {
+		t.Errorf("findings %v, error %v", r.Findings, err)
+	}
+}

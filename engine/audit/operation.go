@@ -95,12 +95,6 @@ func (v *verifier) confirmedBy(ctx context.Context, s job.State) error {
 	return nil
 }
 
-// isStopped reports whether err says that the job which was loaded cannot be decoded.
-func isStopped(err error) bool {
-	var stopped *engine.StoppedError
-	return errors.As(err, &stopped)
-}
-
 // sharedLeads finds leads that stand for more than one operation.
 func (v *verifier) sharedLeads() {
 	operations := v.report.operations

@@ -57,6 +57,11 @@ func TestBrokenReservationIsFound(t *testing.T) {
 			s.append(stream, "Unheard.v9", []byte("{}"))
 			s.reserve(albumOperation, key(7))
 		}, [][3]string{{"undecodable", stream, "revision 0"}, {"illegal", stream, "revision 1: reserved for"}}},
+		"that is perhaps in what cannot be read": {func(s *story) {
+			s.tell(key(1), received(s.t, 1, "album"))
+			s.append(stream, "Unheard.v9", []byte("{}"))
+			s.tell(key(1), s.claim(1))
+		}, [][3]string{{"undecodable", stream, "revision 0"}}},
 		"for another job": {func(s *story) {
 			s.tell(key(1), received(s.t, 1, "album"))
 			s.reserve(albumOperation, key(99))

@@ -158,3 +158,26 @@ func TestNeighboursAndLinksLoseNothing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Nor is it when the connection was lost before, and a new one is opened.
+func TestReconnectsToItsOwnFileAlone(t *testing.T) {
+	other := newPath(t)
+	fill(t, other)
+	b := openBroken(t, newPath(t))
+	b.lost = errors.New("lost")
+	if _, err := b.Append(t.Context(), "before", eventlog.NoStream, event("x")); !eventlog.IsUnknown(err) {
+		t.Errorf("error is %v, want an unknown outcome", err)
+	}
+	back := away(t, b.path, "")
+	if err := os.Rename(other, b.path); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.Append(t.Context(), "during", eventlog.NoStream, event("x"))
+	wantUnavailable(t, err)
+	wantLost(t, err, b.path)
+	back()
+	mustAppend(t, b.Log, "after", eventlog.NoStream, event("x"))
+	if got := countAll(t, b.Log); got != 2 {
+		t.Errorf("the log has %d events, want 2", got)
+	}
+}
