@@ -29,12 +29,12 @@ BENCH = go test -run '^$$' -benchtime 1x -timeout 30m
 bench: ## intake, log, read models, restart, finished jobs and memory, as ratios
 	$(BENCH) -bench Webhook ./ingress/telegram
 	go test -run '^$$' -bench 'Append$$|ReadAll' -benchtime 1s ./engine/eventlog/sqlite
-	$(BENCH) -bench AppendToBigLog ./engine/eventlog/sqlite
+	go test -run '^$$' -bench 'AppendToBigLog/callers=(64|256)' -benchtime 20000x -timeout 30m ./engine/eventlog/sqlite
 	$(BENCH) -bench 'Rebuild|CatchUp' ./projections
 	$(BENCH) -bench 'Restart|Finish|Memory' ./cmd/leadonce
 
 bench-long: ## the same with 5 million streams, 1 million jobs and 10 minutes of load
-	LEADONCE_BENCH_STREAMS=5000000 $(BENCH) -bench AppendToBigLog ./engine/eventlog/sqlite
+	LEADONCE_BENCH_STREAMS=5000000 go test -run '^$$' -bench 'AppendToBigLog/callers=(64|256)' -benchtime 20000x -timeout 60m ./engine/eventlog/sqlite
 	LEADONCE_BENCH_JOBS=1000000 LEADONCE_BENCH_SECONDS=600 $(BENCH) -bench 'Restart|Memory' ./cmd/leadonce
 
 bench-peers: ## beside PostgreSQL and River; needs PostgreSQL 15 or later, or skips
