@@ -37,6 +37,6 @@ func projectionsCommand() *cobra.Command {
 			return errors.Join(err, closeModels())
 		})
 	}
-	parent.AddCommand(c)
+	parent.AddCommand(c, projectionsShowCommand())
 	return parent
 }
