@@ -195,16 +195,16 @@ func (a *app) run(ctx context.Context, listener net.Listener) error {
 	served := make(chan error, 1)
 	go func() { served <- ingress.Serve(a.server, listener) }()
 
+	grace := a.config.CallTimeout + a.config.policy().LeaseMargin()
 	var failure error
 	select {
 	case <-ctx.Done():
-		a.logger.Info("stopping: no more updates are accepted, jobs in hand are finished")
+		a.logger.Info("stopping: no more updates are accepted, jobs in hand are finished; a second signal ends it at once", "at_most", grace)
 	case failure = <-served:
 	}
 	// No new job from here on, so that the calls in hand have all of the grace,
 	// however long a slow delivery takes.
 	stopWork()
-	grace := a.config.CallTimeout + a.config.policy().LeaseMargin()
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	if err := a.server.Shutdown(stopping); err != nil {
