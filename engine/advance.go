@@ -61,6 +61,9 @@ func (e *Engine) start(ctx context.Context, s job.State) (time.Time, error) {
 		_, err := e.record(ctx, s, ending...)
 		return time.Time{}, err
 	}
+	if first := s.ReceivedAt.Add(plan.Defer); s.OperationID == "" && now.Before(first) {
+		return first, nil
+	}
 	if until := e.pause.until(); now.Before(until) {
 		return until, nil
 	}

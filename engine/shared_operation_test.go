@@ -282,18 +282,26 @@ func TestARequeuedHolderReservesBeforeEveryAttempt(t *testing.T) {
 	}
 }
 
+// TestAnAlbumIsManyLeads: it is one, and by the member that has the words,
+// wherever that stands; without any it does not wait for ever.
 func TestAnAlbumIsManyLeads(t *testing.T) {
-	w := newWorld(crm.None)
-	for i := range 5 {
-		caption := ""
-		if i == 2 {
-			caption = "look"
+	for _, words := range []int{0, 2, 4, -1} {
+		w := newWorld(crm.None)
+		var keys []job.Key
+		for i := range 5 {
+			caption := ""
+			if i == words {
+				caption = "look"
+			}
+			keys = append(keys, w.accept(t, parse(fmt.Sprintf(`{"update_id":%d,"message":{"message_id":%d,"chat":{"id":5},"media_group_id":"g","photo":[{"file_id":"f"}],"caption":%q}}`, i, i, caption))))
 		}
-		w.accept(t, parse(fmt.Sprintf(`{"update_id":%d,"message":{"message_id":%d,"chat":{"id":5},"media_group_id":"g","photo":[{"file_id":"f"}],"caption":%q}}`, i, i, caption)))
-	}
-	b := w.run(t, w.engine("a", 0), w.engine("b", 0)).Backlog()
-	if len(w.crm.leads) != 1 || b != (engine.Backlog{}) {
-		t.Fatalf("leads %v, backlog %+v", w.crm.leads, b)
+		b := w.run(t, w.engine("a", 0), w.engine("b", 0)).Backlog()
+		if len(w.crm.leads) != 1 || b != (engine.Backlog{}) {
+			t.Fatalf("leads %v, backlog %+v", w.crm.leads, b)
+		}
+		if words >= 0 && w.state(t, keys[words]).CRMID == "" {
+			t.Errorf("the lead is by another member than number %d, which has the caption", words)
+		}
 	}
 }
 

@@ -93,6 +93,7 @@ func (a *app) openServer(e *engine.Engine, observed *metrics.Log, m *metrics.Met
 	var bots []telegram.Bot
 	for _, b := range a.config.Bots {
 		bots = append(bots, telegram.Bot{ID: b.ID, Secrets: b.Secrets})
+		m.Expect(b.ID)
 	}
 	var trusted []netip.Prefix
 	for _, p := range a.config.TrustedProxies {

@@ -58,6 +58,15 @@ var transitions = []transition{
 	{JobRequeued{}.Name(), []Phase{DeadLetter}, Pending},
 }
 
+// EventNames lists the events of jobs, in the order of the table.
+func EventNames() []string {
+	names := make([]string, len(transitions))
+	for i, t := range transitions {
+		names[i] = t.event
+	}
+	return names
+}
+
 var compiled = compile(transitions)
 
 // compile turns the table into looplab/fsm's form, one description per pair of

@@ -17,6 +17,10 @@ type Plan struct {
 	Action      string
 	BusinessKey string
 	Fields      map[string]string // of the lead
+
+	// Defer is how long after its acceptance the job lets others of the same
+	// operation go first, because they may know more.
+	Defer time.Duration
 }
 
 // Planner says what an update asks for. It is pure: the same update gives the
@@ -51,8 +55,16 @@ func DefaultPlan(key Key, u Update) Plan {
 	if err != nil {
 		return Plan{Undecodable: err.Error()}
 	}
-	return Plan{Effect: true, Action: CreateLead, BusinessKey: business, Fields: m.fields(u)}
+	plan := Plan{Effect: true, Action: CreateLead, BusinessKey: business, Fields: m.fields(u)}
+	if m.MediaGroupID != "" && m.Caption == "" {
+		plan.Defer = albumDefer
+	}
+	return plan
 }
+
+// albumDefer is how long the members of an album without a caption wait for the
+// one that has it. Telegram delivers an album within a second or so.
+const albumDefer = 5 * time.Second
 
 // message is what a lead needs of https://core.telegram.org/bots/api#message.
 type message struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/leadonce/leadonce/engine"
+	"github.com/leadonce/leadonce/engine/job"
 	"github.com/leadonce/leadonce/ingress/telegram"
 )
 
@@ -57,7 +58,20 @@ func New() *Metrics {
 		m.receiptsClash, m.keysClash, m.troubles,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
+	// A series that is born at 1 has never grown: alarms need it at 0.
+	for _, name := range job.EventNames() {
+		m.events.WithLabelValues(name)
+	}
 	return m
+}
+
+// Expect makes the series of the bots' deliveries.
+func (m *Metrics) Expect(bots ...int64) {
+	for _, bot := range bots {
+		for _, result := range telegram.Results() {
+			m.deliveries.WithLabelValues(strconv.FormatInt(bot, 10), string(result))
+		}
+	}
 }
 
 func counter(name, help string) prometheus.Counter {

@@ -3,7 +3,9 @@ package telegram
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/leadonce/leadonce/engine"
@@ -53,6 +55,9 @@ var outcomes = map[Result]struct {
 	Unavailable:  {http.StatusServiceUnavailable, slog.LevelError, false},
 	UnknownBot:   {http.StatusNotFound, slog.LevelInfo, true},
 }
+
+// Results lists what a delivery can come to, sorted by name.
+func Results() []Result { return slices.Sorted(maps.Keys(outcomes)) }
 
 // Label is an update's kind where senders must not choose the words: the kinds
 // of the Bot API and job.NoKind as they are, everything else as "other".
