@@ -33,22 +33,21 @@ func (e *Engine) Discard(ctx context.Context, key job.Key, by job.Signature) (jo
 	return e.operate(ctx, key, func(s job.State) ([]job.Event, error) { return s.Discard(by) })
 }
 
-// Doubt sends a pending job to reconciliation before any request: see job.Doubt.
-// Jobs that ask for no effect, or wait for another job, are left as they are; then
-// doubted is false.
+// Doubt sends an open job to reconciliation before any request: see job.Doubt.
+// Jobs that ask for no effect, wait for another job or are final are left as they
+// are; then doubted is false.
 func (e *Engine) Doubt(ctx context.Context, stream string, by job.Signature) (doubted bool, err error) {
 	for range operatorTries {
 		s, err := Load(ctx, e.Log, stream)
-		if err != nil || s.Phase != job.Pending {
+		if err != nil || s.Phase.Final() {
 			return false, err
 		}
 		plan := s.Bind(e.Plan(s.Key, s.AsUpdate()))
-		if len(job.Start(plan)) > 0 {
-			return false, nil
-		}
-		may := plan.BusinessKey == s.Key.String()
-		if !may {
-			may, _, err = e.reserve(ctx, s, plan)
+		may := s.Phase != job.Pending
+		if !may && len(job.Start(plan)) == 0 {
+			if may = plan.BusinessKey == s.Key.String(); !may {
+				may, _, err = e.reserve(ctx, s, plan)
+			}
 		}
 		if may && err == nil {
 			var events []job.Event

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"testing"
 
+	"github.com/leadonce/leadonce/engine"
 	"github.com/leadonce/leadonce/engine/crm"
 	"github.com/leadonce/leadonce/engine/job"
 )
@@ -46,5 +47,33 @@ func TestAJobThatSendsNothingIsDoubted(t *testing.T) {
 	}
 	if doubted, err := e.Doubt(t.Context(), second.Stream(), operator); doubted || err != nil {
 		t.Errorf("the job that waits for another: doubted %v, %v", doubted, err)
+	}
+}
+
+// TestADoubtSpendsAnAttempt: a job with one attempt left is sent after the doubt
+// is settled.
+func TestADoubtSpendsAnAttempt(t *testing.T) {
+	w := newWorld(crm.Lookup)
+	w.policy.MaxAttempts = 1
+	key, e := w.accept(t, message(1, "hello")), w.engine("a", 0)
+	if doubted, err := e.Doubt(t.Context(), key.Stream(), operator); !doubted || err != nil {
+		t.Fatalf("doubted %v, %v", doubted, err)
+	}
+	w.run(t, e)
+	wantPhase(t, w, key, job.Done)
+}
+
+// TestADoubtBelievesAnOldDeadline: the log was restored while the job was to be
+// looked up; a later attempt, which it does not know of, is still to be seen.
+func TestADoubtBelievesAnOldDeadline(t *testing.T) {
+	w := newWorld(crm.Lookup)
+	key, e := ambiguous(t, w, lostBefore), w.engine("a", 0)
+	settled(w)
+	if doubted, err := e.Doubt(t.Context(), key.Stream(), operator); !doubted || err != nil {
+		t.Fatalf("doubted %v, %v", doubted, err)
+	}
+	s := w.state(t, key)
+	if due := engine.CapabilityOf(w.crm.description).SettledAt(w.time.Now(), w.policy); !s.LastDeadline.Equal(w.time.Now()) || !s.NotBefore.Equal(due) {
+		t.Errorf("looked up at %s for requests until %s, want %s", s.NotBefore, s.LastDeadline, due)
 	}
 }

@@ -50,6 +50,9 @@ func (a *app) open(ctx context.Context) error {
 		return err
 	}
 	a.closers = append(a.closers, closeLog)
+	if err := a.checkSameLog(ctx, log); err != nil {
+		return err
+	}
 	options := projections.Options{
 		Reset: func(reason string) { a.logger.Warn("the read models are built anew", "reason", reason) },
 	}
@@ -152,6 +155,19 @@ func (a *app) snapshotPath() string {
 		return ""
 	}
 	return filepath.Join(a.config.DataDir, snapshotFile)
+}
+
+// checkSameLog refuses a log that lacks what an earlier run has seen in it: leads
+// may have been made of which it knows nothing.
+func (a *app) checkSameLog(ctx context.Context, log eventlog.Log) error {
+	data, err := os.ReadFile(a.snapshotPath())
+	if err != nil {
+		return nil // none, or none that can be used
+	}
+	if _, err := engine.RestoreAgenda(ctx, log, data); errors.Is(err, engine.ErrOtherLog) {
+		return mistake("%s: %v: it was restored, cut or replaced. Run `leadonce job doubt --by WHO --reason WHY`, so that nothing is sent twice, and start again", a.snapshotPath(), err)
+	}
+	return nil
 }
 
 func (a *app) sweepProgress(events int) {

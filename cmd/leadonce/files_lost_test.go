@@ -18,27 +18,16 @@ telegram/700000001/1 received "message":{"text":"enquiry 1"}
 telegram/700000001/2 received "message":{"text":"enquiry 2"}
 `
 
-// otherStory is a longer log, with none of those updates.
-func otherStory() string {
-	var b strings.Builder
-	for id := range 20 {
-		fmt.Fprintf(&b, "telegram/700000001/%d received \"poll\":{}\n", 100+id)
-	}
-	return b.String()
-}
-
 // T85: whatever became of the read models and of the agenda's snapshot, every
 // job of the log is found and worked on.
 func TestT85DerivedFilesLost(t *testing.T) {
 	t.Parallel()
-	foreign := snapshotOf(t, otherStory())
 	for name, spoil := range map[string]func(*site){
 		"deleted":           func(s *site) { s.remove(snapshotFile); s.remove(modelsFile + "*") },
 		"snapshot empty":    func(s *site) { s.write("data/"+snapshotFile, "") },
 		"snapshot garbage":  func(s *site) { s.write("data/"+snapshotFile, "\x00\xff{") },
 		"snapshot null":     func(s *site) { s.write("data/"+snapshotFile, "null") },
 		"snapshot a folder": func(s *site) { s.remove(snapshotFile); s.write("data/"+snapshotFile+"/x", "") },
-		"snapshot foreign":  func(s *site) { s.write("data/"+snapshotFile, foreign) },
 		"models empty":      func(s *site) { s.remove(modelsFile + "*"); s.write("data/"+modelsFile, "") },
 		"models garbage":    func(s *site) { s.remove(modelsFile + "*"); s.write("data/"+modelsFile, "no database") },
 		"half a snapshot": func(s *site) {
@@ -86,21 +75,6 @@ func (s *site) tell(story string) {
 	if err := tell(s.t.Context(), s.path("data/"+logFile), s.path("story.txt")); err != nil {
 		s.t.Fatal(err)
 	}
-}
-
-// snapshotOf is the snapshot that serve leaves for a log with the story.
-func snapshotOf(t *testing.T, story string) string {
-	t.Helper()
-	s := newSite(t, "none", brief)
-	s.tell(story)
-	v := s.serve()
-	eventually(t, func() error { return ready(v) })
-	s.terminate(v.program)
-	data, err := os.ReadFile(s.path("data/" + snapshotFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }
 
 func ready(v server) error {

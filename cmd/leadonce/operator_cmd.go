@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -130,8 +132,8 @@ func jobDoubtCommand() *cobra.Command {
 			for {
 				stream, ok := a.Next(time.Now().Add(longest))
 				if !ok {
-					_, err := fmt.Fprintf(c.OutOrStdout(), "%d jobs are reconciled before anything is sent\n", jobs)
-					return err
+					fmt.Fprintf(c.OutOrStdout(), "%d jobs are reconciled before anything is sent\n", jobs)
+					return forgetSnapshot(read)
 				}
 				doubted, err := e.Doubt(ctx, stream, *g)
 				if err != nil {
@@ -144,6 +146,20 @@ func jobDoubtCommand() *cobra.Command {
 		})
 	}
 	return c
+}
+
+// forgetSnapshot removes the agenda's snapshot, by which serve knows the log that
+// was there before.
+func forgetSnapshot(read func() (config, error)) error {
+	config, err := read()
+	if err != nil {
+		return err
+	}
+	err = os.Remove(filepath.Join(config.DataDir, snapshotFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // silent observes nothing: the command prints its own result.

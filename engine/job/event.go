@@ -71,6 +71,10 @@ type ReconciliationNeeded struct {
 	Reason    string    `json:"reason"`
 	NotBefore time.Time `json:"not_before,omitzero"` // zero for a human
 	Human     bool      `json:"human,omitempty"`
+
+	// DoubtedUntil is set by an operator's doubt: requests that this log does not
+	// know of may have left until then.
+	DoubtedUntil time.Time `json:"doubted_until,omitzero"`
 }
 
 // LeadConfirmed: the lead exists, and its id is known.

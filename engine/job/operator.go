@@ -89,17 +89,26 @@ func (s State) Discard(g Signature) ([]Event, error) {
 	}
 }
 
-// Doubt records that the request of a pending job may have been made already, by
-// a process whose events this log does not have because it was restored. The job
-// is then reconciled before anything is sent.
+// Doubt records that requests may have been made for an open job by processes
+// whose events this log does not have because it was restored. The job is then
+// reconciled before anything is sent, as if the last of them left now.
 func (s State) Doubt(plan Plan, now time.Time, g Signature, r Rules) ([]Event, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
-	if s.Phase != Pending {
-		return nil, s.refuse("doubt", "only a pending job is about to be sent")
+	doubt := ReconciliationNeeded{
+		Reason: fmt.Sprintf("doubted by %s: %s", g.By, g.Reason), DoubtedUntil: now,
+		Human: s.Human || !r.Capability.CanFind,
 	}
-	claim := s.ClaimBy("operator "+g.By, plan, now, r.Policy)
-	reason := fmt.Sprintf("doubted by %s: %s", g.By, g.Reason)
-	return []Event{claim, s.Evolve(claim, now).reconcile(reason, r)}, nil
+	if !doubt.Human {
+		doubt.NotBefore = r.Capability.SettledAt(now, r.Policy)
+	}
+	switch s.Phase {
+	case Pending:
+		return []Event{s.ClaimBy("operator "+g.By, plan, now, r.Policy), doubt}, nil
+	case Claimed, NeedsReconciliation:
+		return []Event{doubt}, nil
+	default:
+		return nil, s.refuse("doubt", "only an open job is about to be sent")
+	}
 }

@@ -106,6 +106,9 @@ func (s State) Evolve(e Event, at time.Time) State {
 		} else {
 			s.Lookups++
 		}
+		if !e.DoubtedUntil.IsZero() {
+			s = s.doubted(e.DoubtedUntil)
+		}
 		s = s.unclaimed(NeedsReconciliation, e.NotBefore, e.Reason)
 		s.Ambiguous, s.Human = true, e.Human
 	default:
@@ -165,6 +168,20 @@ func (s State) attempted() State {
 	}
 	if s.Claim.Deadline.After(s.LastDeadline) {
 		s.LastDeadline = s.Claim.Deadline
+	}
+	return s
+}
+
+// doubted takes requests of unknown processes into account. The claim that a doubt
+// makes sent nothing, and is no attempt.
+func (s State) doubted(until time.Time) State {
+	if s.Phase == Claimed {
+		s.Spent--
+	} else {
+		s.Lookups = 0
+	}
+	if until.After(s.LastDeadline) {
+		s.LastDeadline = until
 	}
 	return s
 }

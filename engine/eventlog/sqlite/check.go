@@ -65,7 +65,7 @@ func (l *Log) Check(ctx context.Context) error {
 	err := l.readers.with(ctx, func(_ context.Context, r *reader) error {
 		// The caller's context, since this read is long; a reader that was
 		// interrupted is not used again.
-		found, err := r.conn.values(ctx, fmt.Sprintf("PRAGMA quick_check(%d)", checkLines))
+		found, err := r.conn.values(ctx, fmt.Sprintf("PRAGMA integrity_check(%d)", checkLines))
 		if err != nil {
 			return err
 		}

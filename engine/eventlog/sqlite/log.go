@@ -98,11 +98,9 @@ func Open(ctx context.Context, path string, opts Options) (*Log, error) {
 		queue:   make(chan *request, opts.QueueLength),
 		written: make(chan struct{}),
 	}
-	l.readers = newPool(opts.Readers, func(ctx context.Context) (*reader, error) {
-		// Not one beside the files that the writer has.
-		if err := w.files.Load().check(); err != nil {
-			return nil, err
-		}
+	// A reader must not see other files than the writer has, nor go on with ones
+	// that are gone from their paths.
+	l.readers = newPool(opts.Readers, func() error { return w.files.Load().check() }, func(ctx context.Context) (*reader, error) {
 		return openReader(ctx, path, opts)
 	})
 	go l.write(context.WithoutCancel(ctx), w)

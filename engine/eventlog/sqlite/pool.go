@@ -7,6 +7,7 @@ import (
 
 // pool lends readers, at most one to a caller and a fixed number in all.
 type pool struct {
+	check  func() error // before each read: what it would see must be what is kept
 	open   func(context.Context) (*reader, error)
 	slots  chan struct{} // full: all are lent
 	closed chan struct{}
@@ -15,8 +16,8 @@ type pool struct {
 	idle []*reader
 }
 
-func newPool(readers int, open func(context.Context) (*reader, error)) *pool {
-	return &pool{open: open, slots: make(chan struct{}, readers), closed: make(chan struct{})}
+func newPool(readers int, check func() error, open func(context.Context) (*reader, error)) *pool {
+	return &pool{check: check, open: open, slots: make(chan struct{}, readers), closed: make(chan struct{})}
 }
 
 // with calls read with a reader. The context given to read never ends: a read
@@ -54,6 +55,9 @@ func (p *pool) with(ctx context.Context, read func(context.Context, *reader) err
 }
 
 func (p *pool) take(ctx context.Context) (*reader, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if n := len(p.idle); n > 0 {
