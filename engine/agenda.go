@@ -18,9 +18,9 @@ type Agenda struct {
 	checkpoint eventlog.Checkpoint
 	entries    map[string]*entry
 	due        dueHeap
-	busy       map[string]bool   // handed out by Next, whatever became of them since
-	stopped    map[string]string // stream → why
-	waiting    int               // entries for a human
+	busy       map[string]bool // handed out by Next, whatever became of them since
+	stopped    map[string]bool // streams that cannot be decoded
+	waiting    int             // entries for a human
 }
 
 type entry struct {
@@ -33,7 +33,7 @@ type entry struct {
 
 // NewAgenda is an agenda that has read nothing yet.
 func NewAgenda() *Agenda {
-	return &Agenda{entries: map[string]*entry{}, busy: map[string]bool{}, stopped: map[string]string{}}
+	return &Agenda{entries: map[string]*entry{}, busy: map[string]bool{}, stopped: map[string]bool{}}
 }
 
 // progressEvery is after how many events a sweep reports.
@@ -63,10 +63,10 @@ func (a *Agenda) apply(r eventlog.Recorded) {
 	event, err := job.Decode(r.Type, r.Data)
 	if err != nil {
 		a.remove(r.Stream)
-		a.stopped[r.Stream] = (&StoppedError{r.Stream, r.Revision, r.Position, err}).Error()
+		a.stopped[r.Stream] = true
 		return
 	}
-	if _, stopped := a.stopped[r.Stream]; stopped {
+	if a.stopped[r.Stream] {
 		return
 	}
 	switch schedule, at := job.Due(event, r.Time); schedule {
@@ -157,10 +157,10 @@ func (a *Agenda) Done(stream string, v Verdict) {
 }
 
 // Stop takes a job off the agenda that cannot be decoded.
-func (a *Agenda) Stop(stream, why string) {
+func (a *Agenda) Stop(stream string) {
 	delete(a.busy, stream)
 	a.remove(stream)
-	a.stopped[stream] = why
+	a.stopped[stream] = true
 }
 
 // NextDue is when the earliest job is due; ok is false when none ever is.
@@ -215,6 +215,5 @@ func (h *dueHeap) Pop() any {
 // Knows reports whether the job is on the agenda, or known to be stopped.
 func (a *Agenda) Knows(stream string) bool {
 	_, open := a.entries[stream]
-	_, stopped := a.stopped[stream]
-	return open || stopped
+	return open || a.stopped[stream]
 }

@@ -49,10 +49,6 @@ func (a *Agenda) Snapshot() ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// ErrOtherLog: the snapshot names an event that the log does not have. The log was
-// restored, cut or replaced, or the snapshot is not its own.
-var ErrOtherLog = errors.New("the agenda's snapshot names an event that the log does not have")
-
 // RestoreAgenda reads a snapshot of an agenda of this very log; one of another
 // log or version is an error, and the caller sweeps from the start. Stopped jobs
 // are due at once: this release may understand them.
@@ -75,7 +71,7 @@ func RestoreAgenda(ctx context.Context, log eventlog.Log, data []byte) (*Agenda,
 		return nil, err
 	}
 	if !ours {
-		return nil, ErrOtherLog
+		return nil, errors.New("the agenda's snapshot is of another log")
 	}
 	for _, j := range s.Jobs {
 		a.put(j.Stream, j.Revision, j.Due, j.Waiting)

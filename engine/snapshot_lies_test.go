@@ -55,13 +55,13 @@ func TestARestoredAgendaIsTheSweptOne(t *testing.T) {
 			if _, err := engine.Load(t.Context(), w.store, stream); !engine.IsStopped(err) {
 				rt.Fatalf("%s is due at once, and not because it was stopped: %v", stream, err)
 			}
-			b.Stop(stream, "still poisoned")
+			b.Stop(stream)
 		}
 		if stopped := stoppedStreams(w); b.Backlog().Stopped < stopped { // those that went on after the poison
 			for i := range 5 {
 				stream := job.Key{Bot: bot, Update: int64(i)}.Stream()
 				if slices.Contains(w.history(stream), "FromTheFuture") {
-					b.Stop(stream, "still poisoned")
+					b.Stop(stream)
 				}
 			}
 		}
@@ -144,7 +144,7 @@ func TestAStoppedJobIsTriedOnceAfterARestart(t *testing.T) {
 		if !engine.IsStopped(err) || !strings.Contains(err.Error(), "revision 1") || !strings.Contains(err.Error(), "2/2") {
 			t.Fatalf("error %v, want stopped, with revision and position", err)
 		}
-		b.Stop(stream, err.Error())
+		b.Stop(stream)
 	}
 	if tries != 1 || b.Backlog() != (engine.Backlog{Stopped: 1}) {
 		t.Fatalf("%d tries, backlog %+v", tries, b.Backlog())

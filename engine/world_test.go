@@ -158,7 +158,7 @@ func (w *world) runUntil(a *engine.Agenda, patience time.Duration, engines ...*e
 		sweep()
 		switch {
 		case engine.IsStopped(err):
-			a.Stop(stream, err.Error())
+			a.Stop(stream)
 			continue
 		case err != nil:
 			v = engine.Verdict{Schedule: job.DueAt, At: w.time.Now().Add(time.Second), Revision: math.MaxUint64}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/leadonce/leadonce/engine"
+	"github.com/leadonce/leadonce/engine/audit"
 	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/job"
 	"github.com/leadonce/leadonce/ingress"
@@ -164,8 +165,8 @@ func (a *app) checkSameLog(ctx context.Context, log eventlog.Log) error {
 	if err != nil {
 		return nil // none, or none that can be used
 	}
-	if _, err := engine.RestoreAgenda(ctx, log, data); errors.Is(err, engine.ErrOtherLog) {
-		return mistake("%s: %v: it was restored, cut or replaced. Run `leadonce job doubt --by WHO --reason WHY`, so that nothing is sent twice, and start again", a.snapshotPath(), err)
+	if cut, err := audit.Cut(ctx, log, data); cut && err == nil {
+		return mistake("%s: the agenda's snapshot names an event that the log does not have: it was restored, cut or replaced. Run `leadonce job doubt --by WHO --reason WHY`, so that nothing is sent twice, and start again", a.snapshotPath())
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ type runner struct {
 type result struct {
 	stream  string
 	verdict engine.Verdict
-	stopped error
+	stopped bool // its stream cannot be decoded
 }
 
 const (
@@ -129,8 +129,8 @@ func (r *runner) dispatch(ctx context.Context, a *engine.Agenda) {
 // agenda knows what they recorded.
 func conclude(a *engine.Agenda, finished []result) []result {
 	for _, f := range finished {
-		if f.stopped != nil {
-			a.Stop(f.stream, f.stopped.Error())
+		if f.stopped {
+			a.Stop(f.stream)
 			continue
 		}
 		a.Done(f.stream, f.verdict)
@@ -194,7 +194,7 @@ func (r *runner) advance(ctx context.Context, stream string) (f result) {
 	switch {
 	case engine.IsStopped(err):
 		r.observer.Troubled(stream, err)
-		f.stopped = err
+		f.stopped = true
 	case err != nil:
 		r.observer.Troubled(stream, err)
 		f.verdict = later()

@@ -17,13 +17,9 @@ func (v *verifier) operation(ctx context.Context, stream string) error {
 		if err != nil {
 			return err
 		}
-		if r.Revision != next {
-			v.find(Illegal, stream, "revision %d where %d is due", r.Revision, next)
-		}
+		event, ok := v.decode(r, next)
 		next = r.Revision + 1
-		event, err := job.Decode(r.Type, r.Data)
-		if err != nil {
-			v.find(Undecodable, stream, "revision %d, position %s: %v", r.Revision, r.Position, err)
+		if !ok {
 			continue
 		}
 		reserved, ok := event.(job.OperationReserved)

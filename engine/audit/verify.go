@@ -155,6 +155,19 @@ func (v *verifier) find(kind Kind, subject, format string, args ...any) {
 	v.report.Findings = append(v.report.Findings, Finding{kind, subject, fmt.Sprintf(format, args...)})
 }
 
+// decode reads the event of a stream whose next revision is due; ok is false for
+// one that cannot be decoded.
+func (v *verifier) decode(r eventlog.Recorded, due uint64) (event job.Event, ok bool) {
+	if r.Revision != due {
+		v.find(Illegal, r.Stream, "revision %d where %d is due", r.Revision, due)
+	}
+	event, err := job.Decode(r.Type, r.Data)
+	if err != nil {
+		v.find(Undecodable, r.Stream, "revision %d, position %s: %v", r.Revision, r.Position, err)
+	}
+	return event, err == nil
+}
+
 // job decides one stream again.
 func (v *verifier) job(ctx context.Context, stream string) error {
 	v.report.Jobs++
@@ -164,13 +177,9 @@ func (v *verifier) job(ctx context.Context, stream string) error {
 		if err != nil {
 			return err
 		}
-		if r.Revision != next {
-			v.find(Illegal, stream, "revision %d where %d is due", r.Revision, next)
-		}
+		event, ok := v.decode(r, next)
 		next = r.Revision + 1
-		event, err := job.Decode(r.Type, r.Data)
-		if err != nil {
-			v.find(Undecodable, stream, "revision %d, position %s: %v", r.Revision, r.Position, err)
+		if !ok {
 			return nil
 		}
 		if _, err := job.Walk(s.Now(), event); err != nil {
