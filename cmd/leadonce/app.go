@@ -240,7 +240,7 @@ func (a *app) project(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := a.models.Follow(ctx, a.log); err != nil && ctx.Err() == nil {
 			a.logger.Error("the read models stand still, they are tried again", "error", err)
-			_ = systemClock{}.Sleep(ctx, troublePause)
+			_ = systemClock{}.Sleep(ctx, engine.TroublePause)
 		}
 	}
 }

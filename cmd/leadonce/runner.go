@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/leadonce/leadonce/engine"
 	"github.com/leadonce/leadonce/engine/eventlog"
-	"github.com/leadonce/leadonce/engine/job"
 )
 
 // runner drives the engine: one dispatcher that owns the agenda, and a fixed
@@ -32,15 +30,8 @@ type runner struct {
 	wakeUp       chan struct{}    // of length 1
 	ready        chan struct{}    // closed after the first sweep
 	work         chan string      // dispatcher → workers
-	results      chan result      // workers → dispatcher
+	results      chan engine.Turn // workers → dispatcher
 	backlog      atomic.Pointer[engine.Backlog]
-}
-
-// result is what became of one Advance.
-type result struct {
-	stream  string
-	verdict engine.Verdict
-	stopped bool // its stream cannot be decoded
 }
 
 const (
@@ -48,8 +39,6 @@ const (
 	sweepEvery = 250 * time.Millisecond
 	// snapshotEvery bounds what a restart has to read again.
 	snapshotEvery = 15 * time.Second
-	// troublePause is the wait before a step that failed is tried again.
-	troublePause = time.Second
 )
 
 func newRunner(e *engine.Engine, observer engine.Observer, workers int, snapshotPath string, progress func(int)) *runner {
@@ -57,7 +46,7 @@ func newRunner(e *engine.Engine, observer engine.Observer, workers int, snapshot
 		engine: e, log: e.Log, observer: observer, workers: workers,
 		snapshotPath: snapshotPath, progress: progress,
 		wakeUp: make(chan struct{}, 1), ready: make(chan struct{}),
-		work: make(chan string), results: make(chan result, workers),
+		work: make(chan string), results: make(chan engine.Turn, workers),
 	}
 	r.backlog.Store(&engine.Backlog{})
 	return r
@@ -97,7 +86,7 @@ func (r *runner) Run(ctx, calls context.Context) {
 
 // dispatch hands out what is due until ctx ends.
 func (r *runner) dispatch(ctx context.Context, a *engine.Agenda) {
-	var finished []result
+	var finished []engine.Turn
 	busy := 0 // jobs in the workers' hands
 	saved := time.Now()
 	swept := false
@@ -127,13 +116,9 @@ func (r *runner) dispatch(ctx context.Context, a *engine.Agenda) {
 
 // conclude gives finished jobs back to the agenda. It follows a sweep, so the
 // agenda knows what they recorded.
-func conclude(a *engine.Agenda, finished []result) []result {
-	for _, f := range finished {
-		if f.stopped {
-			a.Stop(f.stream)
-			continue
-		}
-		a.Done(f.stream, f.verdict)
+func conclude(a *engine.Agenda, finished []engine.Turn) []engine.Turn {
+	for _, turn := range finished {
+		a.Conclude(turn)
 	}
 	return finished[:0]
 }
@@ -156,7 +141,7 @@ func (r *runner) handOut(ctx context.Context, a *engine.Agenda, idle int) (hande
 
 // wait returns when there may be something to do: a finished job, news, a job
 // that is due and can be handed out, or the time for a sweep.
-func (r *runner) wait(ctx context.Context, a *engine.Agenda, finished []result, idle bool) []result {
+func (r *runner) wait(ctx context.Context, a *engine.Agenda, finished []engine.Turn, idle bool) []engine.Turn {
 	pause := sweepEvery
 	if due, ok := a.NextDue(); ok && idle {
 		pause = min(pause, max(time.Until(due), time.Millisecond))
@@ -182,26 +167,14 @@ func (r *runner) wait(ctx context.Context, a *engine.Agenda, finished []result, 
 
 // advance takes one job one step on. A failure of ours, a panic included, costs
 // this job a pause and the others nothing.
-func (r *runner) advance(ctx context.Context, stream string) (f result) {
-	f.stream = stream
+func (r *runner) advance(ctx context.Context, stream string) (turn engine.Turn) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.observer.Troubled(stream, fmt.Errorf("panic: %s\n%s", describe(p), debug.Stack()))
-			f.verdict = later()
+			turn = r.engine.Failed(stream)
 		}
 	}()
-	verdict, err := r.engine.Advance(ctx, stream)
-	switch {
-	case engine.IsStopped(err):
-		r.observer.Troubled(stream, err)
-		f.stopped = true
-	case err != nil:
-		r.observer.Troubled(stream, err)
-		f.verdict = later()
-	default:
-		f.verdict = verdict
-	}
-	return f
+	return r.engine.Take(ctx, stream)
 }
 
 // describe is a panic's value where the runtime made it, else its type: a value
@@ -211,10 +184,6 @@ func describe(value any) string {
 		return err.Error()
 	}
 	return fmt.Sprintf("a %T", value)
-}
-
-func later() engine.Verdict {
-	return engine.Verdict{Schedule: job.DueAt, At: time.Now().Add(troublePause), Revision: math.MaxUint64}
 }
 
 // restore starts from the snapshot, or from nothing.

@@ -171,7 +171,7 @@ func TestRunnerHandsOutEachJobOnce(t *testing.T) {
 			t.Fatalf("%s is handed out twice", again)
 		default:
 		}
-		r.results <- result{stream: slow, verdict: engine.Verdict{Schedule: job.DueAt, At: time.Now().Add(time.Minute), Revision: 9}}
+		r.results <- engine.Turn{Stream: slow, Verdict: engine.Verdict{Schedule: job.DueAt, At: time.Now().Add(time.Minute), Revision: 9}}
 		given := time.Now()
 		if again := <-r.work; again != slow || time.Since(given) < time.Minute {
 			t.Errorf("%s is handed out %s after it was given back, want %s after a minute", again, time.Since(given), slow)

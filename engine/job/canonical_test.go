@@ -139,7 +139,7 @@ func (s *speller) value(v value) {
 	case v.isArray:
 		s.list("[]", len(v.array), func(i int) { s.value(v.array[i]) })
 	default:
-		order := s.Perm(len(v.members))
+		order := s.order(v.members)
 		s.list("{}", len(order), func(i int) {
 			m := v.members[order[i]]
 			s.space()
@@ -150,6 +150,19 @@ func (s *speller) value(v value) {
 		})
 	}
 	s.space()
+}
+
+// order permutes members, but those of one name: their order says something.
+func (s *speller) order(members []property) []int {
+	order := s.Perm(len(members))
+	for i := range order {
+		for j := range i {
+			if order[j] > order[i] && slices.Equal(members[order[i]].name, members[order[j]].name) {
+				order[i], order[j] = order[j], order[i]
+			}
+		}
+	}
+	return order
 }
 
 func (s *speller) list(brackets string, n int, item func(int)) {

@@ -33,8 +33,16 @@ type Config struct {
 
 	// Dial opens a connection. Default TCP.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Sender carries the requests, instead of HTTP over Dial. It keeps the
+	// promises of httponce.Client.Send.
+	Sender Sender
 	// Now is the clock that deadlines are told by. Default time.Now.
 	Now func() time.Time
+}
+
+// Sender sends a request at most once; *httponce.Client is one.
+type Sender interface {
+	Send(ctx context.Context, r httponce.Request) (httponce.Answer, error)
 }
 
 // Connector speaks to one simulated CRM. It is safe for concurrent use.
@@ -42,7 +50,7 @@ type Connector struct {
 	base        *url.URL
 	description crm.Description
 	now         func() time.Time
-	client      *httponce.Client
+	client      Sender
 }
 
 var _ crm.Connector = (*Connector)(nil)
@@ -71,14 +79,16 @@ func New(c Config) (*Connector, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.Sender == nil {
+		c.Sender = &httponce.Client{Dial: c.Dial, Now: c.Now}
+	}
 	return &Connector{
 		base: base,
 		description: crm.Description{
 			Name: "crmsim", Class: c.Class, KeyValidity: c.KeyValidity,
 			CanFind: c.Class != crm.None, Settle: c.Settle,
 		},
-		now:    c.Now,
-		client: &httponce.Client{Dial: c.Dial, Now: c.Now},
+		now: c.Now, client: c.Sender,
 	}, nil
 }
 
