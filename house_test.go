@@ -44,6 +44,7 @@ var arrows = []struct {
 	{"ingress", []string{"engine", "engine/**", "projections"}, []string{"github.com/go-chi/chi/v5"}},
 	{"ingress/*", []string{"engine", "engine/**", "projections", "ingress/**"},
 		[]string{"github.com/go-chi/chi/v5", "github.com/prometheus/client_golang", "golang.org/x/sync"}},
+	{"properties/sim", []string{"engine", "engine/**", "ingress/telegram"}, []string{"github.com/google/uuid"}},
 	{"cmd/leadonce/demo", nil, nil},
 	{"cmd/leadonce", []string{"**"}, []string{"github.com/spf13/cobra", "github.com/goccy/go-yaml", "github.com/google/uuid"}},
 }

@@ -1,0 +1,174 @@
+package sim
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/leadonce/leadonce/engine/crm"
+)
+
+// simulatedCRM keeps exactly the promise of its class. It answers as the CRM of
+// package crmsim at the root does, which a test holds it to.
+type simulatedCRM struct {
+	w       *world
+	class   crm.Class
+	leads   int
+	ops     map[string]*operated // by operation_id
+	late    []lateEffect
+	refused map[string]bool // operations that it refuses for ever
+}
+
+// operated is what the CRM knows, and the judge notes, of one operation.
+type operated struct {
+	id    string
+	leads []lead
+
+	keyAt    time.Time // when the idempotency key was taken; zero when it is not
+	keyLead  string    // "" while its request still runs
+	requests []request
+}
+
+type lead struct {
+	id   string
+	at   time.Time
+	copy bool // made by a person
+}
+
+// request is a create that reached the CRM.
+type request struct {
+	deadline time.Time // in true time, behind which it cannot arrive
+	proof    bool      // it was answered with a proof that it had no effect
+	answered bool      // with a receipt
+	stream   string    // of the job that sent it
+}
+
+// lateEffect is a create that has arrived and whose effect comes later, by then
+// at the latest.
+type lateEffect struct {
+	operation string
+	by        time.Time
+}
+
+func newSimulatedCRM(w *world, p Plan) *simulatedCRM {
+	return &simulatedCRM{w: w, class: p.Class, ops: make(map[string]*operated, len(p.Updates))}
+}
+
+// refuse makes the CRM refuse the operation for ever.
+func (c *simulatedCRM) refuse(operation string) {
+	if c.refused == nil {
+		c.refused = map[string]bool{}
+	}
+	c.refused[operation] = true
+}
+
+func (c *simulatedCRM) op(id string) *operated {
+	o := c.ops[id]
+	if o == nil {
+		o = &operated{id: id}
+		c.ops[id] = o
+	}
+	return o
+}
+
+// reply is what the CRM says of a create by its class: a receipt, or a refusal.
+type reply struct {
+	status int
+	id     string
+	code   string
+}
+
+// reserve takes the idempotency key as the request arrives. It returns the reply
+// when the key settles it.
+func (c *simulatedCRM) reserve(o *operated) (reply, bool) {
+	if c.class != crm.IdempotencyKey {
+		return reply{}, false
+	}
+	switch valid := !o.keyAt.IsZero() && c.w.now.Before(o.keyAt.Add(keyValidity)); {
+	case valid && o.keyLead == "":
+		return reply{409, "", "idempotency_key_in_use"}, true
+	case valid:
+		return reply{201, o.keyLead, "replayed"}, true
+	}
+	o.keyAt, o.keyLead = c.w.now, ""
+	return reply{}, false
+}
+
+// apply is the effect: a lead, or none where the class knows the operation.
+func (c *simulatedCRM) apply(o *operated) reply {
+	if len(o.leads) > 0 {
+		switch c.class {
+		case crm.UniqueCreate:
+			return reply{409, o.leads[0].id, "already_exists"}
+		case crm.Upsert:
+			return reply{200, o.leads[0].id, ""}
+		}
+	}
+	c.leads++
+	made := lead{id: leadID(c.leads), at: c.w.now}
+	o.leads = append(o.leads, made)
+	o.keyLead = made.id
+	c.w.tell("    the CRM makes lead %s for operation %.8s", made.id, o.id)
+	c.w.effected(o)
+	return reply{201, made.id, ""}
+}
+
+func leadID(n int) string { return "L-" + strconv.Itoa(n) }
+
+// land brings in the late effects that have to have come, or all.
+func (c *simulatedCRM) land(all bool) {
+	if len(c.late) == 0 {
+		return
+	}
+	arriving := c.late
+	c.late = nil
+	for _, l := range arriving {
+		if !all && c.w.now.Before(l.by) {
+			c.late = append(c.late, l)
+			continue
+		}
+		c.w.tell("    a late request takes effect:")
+		c.apply(c.op(l.operation))
+	}
+}
+
+// pending reports whether an effect of the operation is on its way.
+func (c *simulatedCRM) pending(operation string) bool {
+	for _, l := range c.late {
+		if l.operation == operation {
+			return true
+		}
+	}
+	return false
+}
+
+// copyLead is a person who copies a lead, our reference with it.
+func (c *simulatedCRM) copyLead(o *operated) {
+	if len(o.leads) == 0 {
+		return
+	}
+	c.leads++
+	o.leads = append(o.leads, lead{id: leadID(c.leads), at: c.w.now, copy: true})
+	c.w.happen(Copied)
+	c.w.tell("a person copies %s as %s", o.leads[0].id, leadID(c.leads))
+}
+
+// made are the leads of the operation that were made for us.
+func (o *operated) made() (ids []string) {
+	for _, l := range o.leads {
+		if !l.copy {
+			ids = append(ids, l.id)
+		}
+	}
+	return ids
+}
+
+// open reports whether a request of the operation was answered without a proof
+// of what it did.
+func (o *operated) open() bool {
+	for _, r := range o.requests {
+		if !r.proof && !r.answered {
+			return true
+		}
+	}
+	return false
+}

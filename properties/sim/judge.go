@@ -1,0 +1,335 @@
+package sim
+
+import (
+	"strings"
+	"time"
+
+	"github.com/leadonce/leadonce/engine"
+	"github.com/leadonce/leadonce/engine/eventlog"
+	"github.com/leadonce/leadonce/engine/job"
+)
+
+// view is what the judge knows of one stream.
+type view struct {
+	stream string
+	events []job.Event
+	seen   int // events that somebody was told of
+
+	state   job.State
+	isJob   bool
+	enquiry *enquiry
+	stopped bool // by an event of a newer release
+
+	claimedAt time.Time // in true time
+	lapsed    bool      // a claim of its was taken for lost, or may have been
+	requests  int       // since an operator last gave it a new round
+	discarded bool      // by an operator, while a request could have had its effect
+	careless  bool      // an operator gave a wrong id
+}
+
+func (w *world) view(stream string) *view {
+	v := w.byStream[stream]
+	if v == nil {
+		v = &view{stream: stream, isJob: strings.HasPrefix(stream, job.JobStreams)}
+		w.byStream[stream] = v
+	}
+	return v
+}
+
+// recorded judges an event that is new in the log.
+func (w *world) recorded(v *view, by *actor, p eventlog.Proposed) {
+	if w.story != nil {
+		w.tell("    %s ← %s %s", v.stream, p.Type, brief(p.Data))
+	}
+	event, err := job.Decode(p.Type, p.Data)
+	if err != nil {
+		v.stopped = true
+		v.events = append(v.events, nil)
+		return
+	}
+	v.events = append(v.events, event)
+	if !v.isJob {
+		return
+	}
+	from := v.state.Now()
+	after := v.state.Evolve(event, p.Time)
+	w.cover.transition(event, from, after.Phase)
+	w.breaks(!allowed(event.Name(), from, after.Phase), ByTheTable, "%s: %s leads from %s to %s", v.stream, event.Name(), from, after.Phase)
+	operator := by != nil && by.human
+	if from.Final() && after.Phase != from {
+		w.breaks(from != job.DeadLetter || !operator, FinalStays, "%s leaves %s by %s", v.stream, from, event.Name())
+	}
+	w.judgeEvent(v, by, event, after)
+	v.state = after
+}
+
+// judgeEvent judges what an event says; v is as it was before it.
+func (w *world) judgeEvent(v *view, by *actor, event job.Event, after job.State) {
+	switch e := event.(type) {
+	case job.UpdateReceived:
+		w.accepted(v, e)
+	case job.JobClaimed:
+		w.claimed(v, by, e)
+	case job.ReconciliationNeeded:
+		w.judgeReconciliation(v, by, e)
+	case job.OutcomeUnknown:
+		w.lapse(v, by)
+	case job.JobDeadLettered:
+		w.deadLettered(v, e)
+	case job.LeadConfirmed:
+		w.confirmed(v, by, e)
+	case job.ReceiptConflicted:
+		w.cover.hit(secondID)
+		w.breaks(v.state.Phase == job.Done && e.CRMID == v.state.CRMID, SecondIDIsIncident, "%s: %s is no second id", v.stream, e.CRMID)
+	case job.LeadAbsent:
+		w.cover.absent(e)
+		if e.How == job.ByOperator {
+			v.requests = 0
+		}
+	case job.JobRequeued:
+		v.requests = 0
+	case job.NoEffectNeeded:
+		w.spared(v, e)
+	}
+}
+
+func (w *world) accepted(v *view, e job.UpdateReceived) {
+	i, ok := byText[e.Update]
+	w.breaks(!ok, NothingDiscarded, "%s holds what nobody sent", v.stream)
+	for _, q := range w.chats.enquiries {
+		if ok && q.known == i {
+			v.enquiry = q
+			w.named(v)
+		}
+	}
+	for _, other := range w.jobs {
+		w.breaks(other.enquiry == v.enquiry, AcceptedOnce, "%s and %s are one update", other.stream, v.stream)
+	}
+	w.jobs = append(w.jobs, v)
+}
+
+// named gives the enquiry the operation that its place in the log asks for: one
+// whose id was taken is named by its variant key.
+func (w *world) named(v *view) {
+	e := v.enquiry
+	e.operation = e.sent.operation
+	if key := "telegram" + strings.ReplaceAll(strings.TrimPrefix(v.stream, "update"), "-", "/"); e.own && strings.Count(key, "/") > 2 {
+		e.operation = operation(e.bot, key)
+	}
+	if e.refused && e.own {
+		w.crm.refuse(e.operation)
+	}
+}
+
+func (w *world) claimed(v *view, by *actor, e job.JobClaimed) {
+	if v.enquiry != nil {
+		w.breaks(e.OperationID != v.enquiry.operation, OperationIDStable, "%s claims operation %s, want %s", v.stream, e.OperationID, v.enquiry.operation)
+	}
+	v.claimedAt = w.now
+	if by != nil && by.process != nil {
+		w.breaks(by.process.now().Before(v.state.NotBefore), CRMIsSpared, "%s claims %s before it is due", by.name, v.stream)
+		by.fence, by.fenced, by.claimed = uint64(len(v.events)-1), v.stream, w.now.UnixNano()
+		w.breaks(!strings.HasPrefix(by.name, e.Worker) && !by.human, OnlyUnderClaim, "%s claims %s as %s", by.name, v.stream, e.Worker)
+	}
+	if v.state.Attempts > 0 {
+		w.cover.hit(retried)
+	}
+}
+
+// lapse notes that the event of by takes another's claim for lost.
+func (w *world) lapse(v *view, by *actor) {
+	if v.state.Phase != job.Claimed || w.mine(v, by) {
+		return
+	}
+	v.lapsed = true
+	w.cover.hit(takenOver)
+	// Any process may do so once the lease and the clocks' difference are over.
+	early := w.now.Before(v.claimedAt.Add(lease - clockSkew))
+	w.breaks(early, OnlyUnderClaim, "%s takes over the claim of %s on %s, which has just begun", nameOf(by), v.state.Claim.Worker, v.stream)
+}
+
+// mine reports whether the job's claim is the actor's own.
+func (w *world) mine(v *view, by *actor) bool {
+	return by != nil && by.fenced == v.stream && by.fence == v.state.Claim.Fence
+}
+
+func nameOf(a *actor) string {
+	if a == nil {
+		return "nobody"
+	}
+	return a.name
+}
+
+// judgeReconciliation: a person is bothered only where something was ambiguous.
+func (w *world) judgeReconciliation(v *view, by *actor, e job.ReconciliationNeeded) {
+	w.lapse(v, by)
+	if v.state.Phase != job.Claimed || v.enquiry == nil {
+		return
+	}
+	troubled := v.lapsed || by != nil && by.troubled
+	o := w.crm.ops[v.enquiry.operation]
+	w.breaks(!troubled && (o == nil || !o.open()), OnlyIfAmbiguous, "%s: nothing was ambiguous: %s", v.stream, e.Reason)
+	if v.state.Ambiguous && w.mine(v, by) {
+		w.cover.hit(ambiguousThenGivenUp)
+	}
+}
+
+func (w *world) deadLettered(v *view, e job.JobDeadLettered) {
+	if v.enquiry == nil {
+		return
+	}
+	o := w.crm.op(v.enquiry.operation)
+	hidden := len(o.made()) > 0 || w.crm.pending(o.id)
+	if e.By != "" {
+		v.discarded = true
+		return
+	}
+	if w.crm.refused[o.id] {
+		w.cover.hit(refusedForEver)
+	}
+	for _, other := range w.jobs {
+		if other.enquiry != nil && other.enquiry.operation == o.id && other.discarded {
+			w.cover.hit(blockedByDiscard)
+			return // it says that it is blocked: a person gave the operation up
+		}
+	}
+	w.breaks(hidden, NoHiddenEffect, "%s is a dead letter (%s), and there may be %v", v.stream, e.Reason, o.made())
+}
+
+func (w *world) confirmed(v *view, by *actor, e job.LeadConfirmed) {
+	w.cover.confirmed(v.state, e)
+	if e.How == job.ByOperator || v.enquiry == nil {
+		return
+	}
+	for _, l := range w.crm.op(v.enquiry.operation).leads {
+		if l.id == e.CRMID {
+			return
+		}
+	}
+	w.breaks(true, VerdictIsRight, "%s is confirmed with %s, which is not its lead", v.stream, e.CRMID)
+}
+
+// spared judges a job that ends without an effect.
+func (w *world) spared(v *view, e job.NoEffectNeeded) {
+	if v.enquiry == nil {
+		return
+	}
+	wanted := v.enquiry.wish == aLead
+	if e.ConfirmedBy != "" {
+		w.cover.hit(madeByAnother)
+		for _, other := range w.jobs {
+			if other.state.Key.String() == e.ConfirmedBy && other.state.Phase == job.Done && other.state.CRMID != "" {
+				return
+			}
+		}
+	}
+	w.breaks(wanted, VerdictIsRight, "%s asks for a lead and ends without one: %s", v.stream, e.Reason)
+}
+
+// requested judges a create that reaches the CRM, and notes it.
+func (w *world) requested(o *operated, deadline time.Time) {
+	a := w.current
+	for _, r := range o.requests {
+		still := w.now.Before(r.deadline.Add(settle)) && !r.proof
+		w.breaks(still && !w.plan.Class.Repeatable(), NoBlindRepeat, "%s sends a second create for operation %.8s while an earlier one can still arrive", nameOf(a), o.id)
+	}
+	o.requests = append(o.requests, request{deadline: deadline})
+	if a == nil || a.fenced == "" {
+		w.breaks(true, OnlyUnderClaim, "a create without a claim")
+		return
+	}
+	a.request = len(o.requests) - 1
+	o.requests[a.request].stream = a.fenced
+	v := w.byStream[a.fenced]
+	v.requests++
+	w.breaks(v.requests > w.plan.Attempts, CRMIsSpared, "%s is sent %d times, with a budget of %d", a.fenced, v.requests, w.plan.Attempts)
+	w.breaks(w.now.Before(a.process.leftAlone) && a.claimed > a.process.askedAt, CRMIsSpared, "%s sends a create, and the CRM asked to be left alone", a.name)
+	current := v.state.Phase == job.Claimed && v.state.Claim.Fence == a.fence
+	overtaken := v.state.Phase == job.Done && v.state.How == job.ByLate // by the receipt of an earlier claim
+	w.breaks(!current && !overtaken, OnlyUnderClaim, "%s sends a create for %s, which is %s", a.name, a.fenced, v.state.Phase)
+	w.breaks(v.enquiry != nil && v.enquiry.operation != o.id, OperationIDStable, "%s sends operation %s for %s", a.name, o.id, v.stream)
+}
+
+// effected judges a lead that was made.
+func (w *world) effected(o *operated) {
+	w.breaks(len(o.made()) > 1, AtMostOneEffect, "operation %.8s has the leads %s", o.id, strings.Join(o.made(), ", "))
+}
+
+// told notes that the current actor has a CRM id in hand.
+func (w *world) told(operation, crmID string) {
+	if a := w.current; a != nil {
+		a.receipts = append(a.receipts, receipt{operation, crmID})
+	}
+	o := w.crm.op(operation)
+	if a := w.current; a != nil && a.request < len(o.requests) {
+		o.requests[a.request].answered = true
+	}
+}
+
+// asked notes that the process was asked to leave the CRM alone.
+func (w *world) asked(p *process, wait time.Duration) {
+	until := w.now.Add(min(wait, retryMax))
+	if until.After(p.leftAlone) {
+		p.leftAlone, p.askedAt = until, w.now.UnixNano()
+	}
+}
+
+// unanswered notes that the answer, and with it any proof, is lost.
+func (w *world) unanswered(o *operated, number int) { o.requests[number].proof = false }
+
+// turned judges what a worker leaves behind when its turn is over.
+func (w *world) turned(a *actor, t engine.Turn) {
+	v := w.view(t.Stream)
+	if t.Stopped || v.stopped {
+		return
+	}
+	for _, r := range a.receipts {
+		given := a.process.ctx.Err() != nil && a.troubled // told to end, and the log is down
+		w.breaks(!keeps(v.state, r.crmID) && !given, ReceiptsKept, "%s was told of %s, and %s does not have it", a.name, r.crmID, v.stream)
+	}
+	held := v.state.Phase == job.Claimed && a.fenced == v.stream && v.state.Claim.Fence == a.fence
+	w.breaks(held && !a.troubled, Ends, "%s leaves its claim on %s behind", a.name, v.stream)
+}
+
+func keeps(s job.State, crmID string) bool {
+	for _, id := range s.OtherCRMIDs {
+		if id == crmID {
+			return true
+		}
+	}
+	return s.CRMID == crmID
+}
+
+// stored reports whether the enquiry is in the log.
+func (w *world) stored(e *enquiry) bool {
+	for _, v := range w.jobs {
+		if v.enquiry == e {
+			return true
+		}
+	}
+	return false
+}
+
+// answered judges our answer to a delivery. before says that the update was in
+// the log when it was sent.
+func (w *world) answered(a *actor, e *enquiry, status int, before, lost bool) {
+	w.tell("    %d to a delivery of %s", status, e.label())
+	ok := status == 200
+	w.breaks(ok && !w.stored(e), StoredBefore2xx, "%s is answered 200 and is not in the log", e.label())
+	w.breaks(!ok && !a.troubled, StoredIsAnswered, "%s is answered %d without any trouble", e.label(), status)
+	if ok && !lost {
+		e.acknowledged = true
+	}
+	if before {
+		w.cover.hit(repeated)
+	}
+}
+
+// brief is what a story shows of an event.
+func brief(data []byte) string {
+	const most = 160
+	if len(data) > most {
+		return string(data[:most]) + "…"
+	}
+	return string(data)
+}

@@ -1,0 +1,177 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/leadonce/leadonce/engine"
+	"github.com/leadonce/leadonce/engine/crm"
+	adapter "github.com/leadonce/leadonce/engine/crm/crmsim"
+	"github.com/leadonce/leadonce/engine/job"
+	"github.com/leadonce/leadonce/ingress/telegram"
+)
+
+// process is one `leadonce serve`: a handler for deliveries, and workers with
+// their agenda. When it dies, only the log is left, and perhaps a snapshot.
+type process struct {
+	w          *world
+	number     int
+	generation int
+	skew       time.Duration
+	name       string
+
+	ctx      context.Context
+	cancel   context.CancelFunc
+	engine   *engine.Engine
+	agenda   *engine.Agenda
+	handler  *telegram.Handler
+	snapshot []byte
+	turns    int
+
+	leftAlone time.Time // until when the CRM asked this process to wait
+	askedAt   int64     // when it did, in nanoseconds of the true time
+}
+
+// now is the time by the process's own clock.
+func (p *process) now() time.Time { return p.w.now.Add(p.skew) }
+
+// start begins a new life of the process, under another host's name.
+func (p *process) start() {
+	w := p.w
+	p.generation++
+	p.name = processNames[p.number][min(p.generation, len(processNames[0]))-1]
+	p.leftAlone = time.Time{} // it is told in every answer
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	c := &clock{p}
+	connector, err := adapter.New(adapter.Config{
+		URL: "http://crm", Class: w.plan.Class, Settle: settle, KeyValidity: keyValidity,
+		Sender: &network{p}, Now: p.now,
+	})
+	must(err)
+	p.engine, err = engine.New(engine.Config{
+		Log: &log{Log: w.store, w: w}, CRM: &witnessed{connector, w}, Clock: c, IDs: &w.ids, Observer: &observer{w},
+		Plan: plan, Policy: w.policy(), Worker: p.name,
+	})
+	must(err)
+	p.handler, err = telegram.New(telegram.Config{
+		Bots: bots, Accepter: p.engine, AcceptTimeout: time.Hour, ProofTimeout: time.Hour,
+	})
+	must(err)
+	p.agenda = engine.NewAgenda()
+	if p.snapshot != nil {
+		if p.agenda, err = engine.RestoreAgenda(context.Background(), w.store, p.snapshot); err != nil {
+			w.breaks(true, SnapshotsHold, "%s: %v", p.name, err)
+			p.agenda = engine.NewAgenda()
+		}
+	}
+	for i := range min(max(w.plan.Workers, 1), MaxWorkers) {
+		a := &actor{name: p.name + workerNames[i], process: p, worker: true}
+		w.spawn(a, func() { p.work(a) })
+	}
+}
+
+var (
+	bots        = []telegram.Bot{{ID: 7, Secrets: []string{"secret"}}, {ID: 8, Secrets: []string{"secret"}}}
+	workerNames = [MaxWorkers]string{"/a", "/b"}
+
+	processNames = func() (names [MaxProcesses][9]string) {
+		for i := range names {
+			for g := range names[i] {
+				names[i][g] = fmt.Sprintf("p%d.%d", i+1, g+1)
+			}
+		}
+		return names
+	}()
+)
+
+// work is what the program's runner does with the engine and the agenda, one
+// worker's share of it.
+func (p *process) work(a *actor) {
+	for {
+		var stream string
+		busy := false
+		if p.sweep() {
+			stream, busy = p.agenda.Next(p.now())
+		}
+		if !busy {
+			if a.dying || !a.yield(point{port: idle}) {
+				return
+			}
+			continue
+		}
+		a.fence, a.fenced, a.troubled, a.receipts = 0, "", false, a.receipts[:0]
+		ctx := p.ctx
+		turn := p.engine.Take(ctx, stream)
+		p.w.turned(a, turn)
+		for !p.sweep() { // the runner sweeps before it takes the job back
+		}
+		p.agenda.Conclude(turn)
+		if p.turns++; p.w.plan.Snapshots && p.turns%2 == 0 {
+			var err error
+			p.snapshot, err = p.agenda.Snapshot()
+			must(err)
+		}
+	}
+}
+
+// sweep reports whether the agenda could read the log.
+func (p *process) sweep() bool {
+	return p.agenda.Sweep(context.Background(), &log{Log: p.w.store, w: p.w}, nil) == nil
+}
+
+// die ends everything of the process at once.
+func (p *process) die() {
+	w := p.w
+	alive := w.actors[:0:0]
+	for _, a := range w.actors {
+		if a.process == p {
+			w.stop(a)
+			continue
+		}
+		alive = append(alive, a)
+	}
+	w.actors = alive
+	p.cancel()
+}
+
+// crash is SIGKILL and a new start.
+func (p *process) crash() {
+	p.w.tell("%s dies", p.name)
+	p.w.happen(Crashed)
+	p.die()
+	p.start()
+}
+
+// terminate is SIGTERM: requests are cut, what is in hand comes to its end, and
+// another process starts.
+func (p *process) terminate() {
+	w := p.w
+	w.tell("%s is terminated", p.name)
+	w.happen(Terminated)
+	p.cancel()
+	for _, a := range append([]*actor(nil), w.actors...) {
+		if a.process == p {
+			w.finish(a)
+		}
+	}
+	p.die()
+	p.start()
+}
+
+// observer counts what the engine tells.
+type observer struct{ w *world }
+
+func (o *observer) Recorded(job.State, []job.Event) {}
+
+func (o *observer) Called(_ job.State, r engine.Request, _ time.Duration, err *crm.Error) {
+	o.w.cover.called(r, err)
+}
+
+func (o *observer) Troubled(string, error) {}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

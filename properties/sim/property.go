@@ -1,0 +1,44 @@
+package sim
+
+// Property names a promise. The catalogue in properties/PROPERTIES.md says what
+// each of them demands.
+type Property string
+
+// Safety: judged after every call.
+const (
+	AtMostOneEffect    Property = "at-most-one-effect"
+	StoredBefore2xx    Property = "stored-before-2xx"
+	StoredIsAnswered   Property = "stored-is-answered-2xx"
+	NothingDiscarded   Property = "nothing-discarded"
+	AcceptedOnce       Property = "accepted-once"
+	OnlyUnderClaim     Property = "only-under-claim"
+	NoBlindRepeat      Property = "no-blind-repeat"
+	OperationIDStable  Property = "operation-id-stable"
+	FinalStays         Property = "final-stays"
+	NoHiddenEffect     Property = "no-hidden-effect"
+	ReceiptsKept       Property = "receipts-kept"
+	SecondIDIsIncident Property = "second-id-is-incident"
+	ByTheTable         Property = "by-the-table"
+	OnlyIfAmbiguous    Property = "reconciled-only-if-ambiguous"
+	CRMIsSpared        Property = "crm-is-spared"
+	SnapshotsHold      Property = "snapshots-hold"
+	NoPanic            Property = "no-panic"
+)
+
+// Liveness and replay: judged when the world is healed and quiet.
+const (
+	Ends             Property = "ends"
+	DoneIfAnswered   Property = "done-if-answered"
+	VerdictIsRight   Property = "verdict-is-right"
+	FoldIsTheState   Property = "fold-is-the-state"
+	ReplayIsIdle     Property = "replay-changes-nothing"
+	AgendaIsComplete Property = "agenda-is-complete"
+)
+
+// Properties lists them all.
+var Properties = []Property{
+	AtMostOneEffect, StoredBefore2xx, StoredIsAnswered, NothingDiscarded, AcceptedOnce, OnlyUnderClaim,
+	NoBlindRepeat, OperationIDStable, FinalStays, NoHiddenEffect, ReceiptsKept, SecondIDIsIncident, ByTheTable,
+	OnlyIfAmbiguous, CRMIsSpared, SnapshotsHold, NoPanic, Ends, DoneIfAnswered, VerdictIsRight, FoldIsTheState,
+	ReplayIsIdle, AgendaIsComplete,
+}

@@ -1,0 +1,195 @@
+package sim
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+
+	"github.com/leadonce/leadonce/engine/eventlog"
+)
+
+// Result is what a run came to.
+type Result struct {
+	Violation *Violation
+	Calls     int // of ports, in all
+}
+
+// Play carries out the plan, heals the world, and judges. It adds to cover, which
+// may be shared by runs that follow each other.
+func Play(p Plan, cover *Coverage) Result {
+	w := newWorld(p, cover, nil)
+	defer w.end()
+	w.play()
+	return Result{w.broken, w.calls}
+}
+
+// Tell carries out the plan and calls tell for each thing that happens.
+func Tell(p Plan, tell func(line string)) Result {
+	w := newWorld(p, &Coverage{}, tell)
+	defer w.end()
+	w.play()
+	return Result{w.broken, w.calls}
+}
+
+func (w *world) play() {
+	for _, s := range w.plan.Steps {
+		if w.broken != nil {
+			break
+		}
+		w.do(s)
+	}
+	if w.broken == nil {
+		w.heal()
+	}
+	if w.broken == nil {
+		w.judgeEnd()
+	}
+	w.cover.Runs++
+	w.cover.Calls += w.calls
+	w.cover.together(w.happened)
+}
+
+// do carries out one step.
+func (w *world) do(s Step) {
+	p := w.processes[index(s.A, len(w.processes))]
+	switch s.Kind % kinds {
+	case Deliver, Post:
+		w.post(s)
+	case Run:
+		if a := w.actor(s.A); a != nil {
+			w.run(a, index(s.N, 40), s.F)
+		}
+	case Until:
+		if a := w.actor(s.A); a != nil {
+			w.until(a, targets[index(s.N, len(targets))], s.F)
+		}
+	case Work:
+		w.work(p)
+	case Pass:
+		w.passStep(s.N)
+	case Crash:
+		p.crash()
+	case Terminate:
+		p.terminate()
+	case Land:
+		w.crm.land(true)
+		w.landAppends(true)
+	case Operate:
+		w.operate(s)
+	case Copy:
+		if v := w.job(s.A); v != nil && v.enquiry != nil && w.plan.Faults>>Copied&1 == 1 {
+			w.crm.copyLead(w.crm.op(v.enquiry.operation))
+		}
+	case Future:
+		w.fromFuture(s)
+	}
+}
+
+func (w *world) actor(n int) *actor {
+	if len(w.actors) == 0 {
+		return nil
+	}
+	return w.actors[index(n, len(w.actors))]
+}
+
+func (w *world) job(n int) *view {
+	if len(w.jobs) == 0 {
+		return nil
+	}
+	return w.jobs[index(n, len(w.jobs))]
+}
+
+func (w *world) post(s Step) {
+	e := w.chats.next(s.A)
+	if e == nil {
+		return
+	}
+	if e.acknowledged && w.plan.Faults>>Redelivered&1 == 0 {
+		return
+	}
+	a := w.deliver(e, w.processes[index(s.N, len(w.processes))])
+	if s.Kind == Deliver {
+		if s.F > 0 {
+			w.until(a, appending, s.F)
+		}
+		w.finish(a)
+	}
+}
+
+// work lets the process's workers, one after the other, do what there is to do.
+func (w *world) work(p *process) {
+	for range reach {
+		busy := false
+		for _, a := range w.actors {
+			if a.process == p && a.worker && w.broken == nil {
+				w.step(a, None) // an idle one looks again
+				w.finish(a)
+				busy = busy || p.due()
+			}
+		}
+		if !busy || w.broken != nil {
+			return
+		}
+	}
+}
+
+func (w *world) passStep(n int) {
+	d := durations[index(n, len(durations))]
+	if d == 0 {
+		for _, p := range w.processes {
+			if at, ok := p.agenda.NextDue(); ok {
+				if wait := at.Sub(p.now()); wait > 0 && (d == 0 || wait < d) {
+					d = wait
+				}
+			}
+		}
+	}
+	w.pass(d)
+}
+
+// due reports whether the process has a job to take.
+func (p *process) due() bool {
+	at, ok := p.agenda.NextDue()
+	return ok && !at.After(p.now())
+}
+
+// fromFuture is a process of a newer release, which writes what this one does not
+// know.
+func (w *world) fromFuture(s Step) {
+	v := w.job(s.A)
+	if v == nil || w.plan.Faults>>FromFuture&1 == 0 {
+		return
+	}
+	w.happen(FromFuture)
+	event := eventlog.Proposed{ID: w.ids.New(), Type: "FromTheFuture.v9", Time: w.now, Data: []byte("{}")}
+	_, err := w.append(context.Background(), nil, true, v.stream, eventlog.Any, []eventlog.Proposed{event})
+	must(err)
+}
+
+// Hash is the digest of everything that a run of the plan leaves in the log, byte
+// for byte, and in the CRM.
+func Hash(p Plan) [sha256.Size]byte {
+	w := newWorld(p, &Coverage{}, nil)
+	defer w.end()
+	w.play()
+	h := sha256.New()
+	for r, err := range w.store.ReadAll(context.Background(), eventlog.Start) {
+		must(err)
+		digest(h, r)
+	}
+	for _, e := range w.chats.enquiries {
+		for _, l := range w.crm.op(e.operation).leads {
+			h.Write([]byte(l.id + l.at.String()))
+		}
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+func digest(h hash.Hash, r eventlog.Recorded) {
+	h.Write([]byte(r.Stream))
+	h.Write(r.ID[:])
+	h.Write([]byte(r.Type))
+	h.Write(binary.BigEndian.AppendUint64(nil, uint64(r.Time.UnixNano())))
+	h.Write(r.Data)
+}

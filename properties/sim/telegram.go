@@ -1,0 +1,108 @@
+package sim
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/leadonce/leadonce/ingress/telegram"
+)
+
+// telegramSide is the Bot API's side: per chat a queue, of which only the head is
+// sent until it is answered 2xx.
+type telegramSide struct {
+	enquiries []*enquiry // in the order in which people made them
+}
+
+// enquiry is one update that a person caused.
+type enquiry struct {
+	*sent
+	known        int    // its index among the known updates
+	operation    string // operation_id, once it is accepted
+	refused      bool   // by the CRM, for ever
+	acknowledged bool
+	deliveries   int
+}
+
+func newTelegram(updates []int, refused uint64) *telegramSide {
+	t := &telegramSide{}
+	for n, u := range updates {
+		i := index(u, len(known))
+		if !t.has(i) { // an update is made once
+			t.enquiries = append(t.enquiries, &enquiry{
+				sent: &known[i], known: i, operation: known[i].operation, refused: refused>>n&1 == 1,
+			})
+		}
+	}
+	return t
+}
+
+func (t *telegramSide) has(i int) bool {
+	for _, e := range t.enquiries {
+		if e.known == i {
+			return true
+		}
+	}
+	return false
+}
+
+// next is the enquiry that is sent when the a-th is to be: the head of its
+// chat's queue, or it itself once more.
+func (t *telegramSide) next(a int) *enquiry {
+	if len(t.enquiries) == 0 {
+		return nil
+	}
+	wanted := t.enquiries[index(a, len(t.enquiries))]
+	for _, e := range t.enquiries {
+		if e == wanted {
+			break
+		}
+		if e.bot == wanted.bot && e.chat == wanted.chat && !e.acknowledged {
+			return e
+		}
+	}
+	return wanted
+}
+
+// answer is the http.ResponseWriter of one delivery.
+type answer struct {
+	header http.Header
+	status int
+}
+
+func (a *answer) Header() http.Header         { return a.header }
+func (a *answer) WriteHeader(status int)      { a.status = status }
+func (a *answer) Write(b []byte) (int, error) { return len(b), nil }
+
+// deliver sends the enquiry to the process, whose handler stands at its first
+// call then.
+func (w *world) deliver(e *enquiry, p *process) *actor {
+	raw := e.spellings[0].Raw
+	switch {
+	case e.deliveries > 0 && e.deliveries%3 == 0:
+		raw = e.spellings[1].Raw
+		w.happen(Respelled)
+	case e.deliveries > 0:
+		w.happen(Redelivered)
+	}
+	e.deliveries++
+	request := &http.Request{
+		Method: http.MethodPost, ProtoMajor: 1, ProtoMinor: 1, RemoteAddr: "t:1", ContentLength: int64(len(raw)),
+		Header: http.Header{telegram.SecretHeader: {"secret"}},
+		Body:   io.NopCloser(bytes.NewReader(raw)),
+	}
+	request.SetPathValue("bot", strconv.FormatInt(e.bot, 10))
+	a := &actor{name: "a delivery of " + e.label() + " to " + p.name, process: p}
+	before := w.stored(e)
+	return w.spawn(a, func() {
+		writer := &answer{header: http.Header{}}
+		p.handler.ServeHTTP(writer, request)
+		f := w.await(point{port: replying})
+		w.answered(a, e, writer.status, before, f == ReplyLost)
+	})
+}
+
+func (e *enquiry) label() string {
+	return strconv.FormatInt(e.bot, 10) + "/" + strconv.FormatInt(e.id, 10) + " (" + e.name + ")"
+}
