@@ -26,6 +26,8 @@ type actor struct {
 	request  int    // its newest create, of the operation
 	troubled bool   // a call of the log failed during this turn
 	receipts []receipt
+	enquiry  *enquiry // of a delivery
+	history  uint64   // digest of what it has been told, for the explorer
 }
 
 // receipt is a CRM id that the actor has been told.
@@ -84,6 +86,9 @@ func (w *world) step(a *actor, f Fault) {
 	}
 	if a.fence > 0 && w.now.UnixNano()-a.claimed > int64(lease) {
 		w.happen(Paused)
+	}
+	if w.digests {
+		w.learn(a, f)
 	}
 	w.next = f
 	w.advance(a)

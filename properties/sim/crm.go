@@ -26,6 +26,7 @@ type operated struct {
 	keyAt    time.Time // when the idempotency key was taken; zero when it is not
 	keyLead  string    // "" while its request still runs
 	requests []request
+	refusals bool // one was refused
 }
 
 type lead struct {

@@ -37,6 +37,7 @@ const (
 	BadRequestAfter
 	AcceptedLater
 	LoginRedirect
+	RefusedNow     // a refusal, of what it may have made before
 	Duplicated     // a proxy sends the request twice
 	DuplicatedLate // and the second one arrives later
 	LookupLags     // leads younger than the index's lag are not found
@@ -61,7 +62,7 @@ var faultNames = [faults]string{
 	"rate limited until a date", "rate limited", "rate limited until yesterday", "rate limited for a year",
 	"error before", "error after", "not executed", "unavailable before", "unavailable after", "no id",
 	"error inside a success", "error inside a success, after", "HTML before", "HTML after", "bad request after",
-	"accepted for later", "redirect to a login", "duplicated", "duplicated late", "lookup lags", "answer lost",
+	"accepted for later", "redirect to a login", "refused this time", "duplicated", "duplicated late", "lookup lags", "answer lost",
 	"reply lost", "redelivered", "respelled", "crashed", "terminated", "paused", "clock skewed",
 	"copied by a person", "event of a newer release", "operator",
 }
@@ -104,7 +105,7 @@ var (
 	createFaults = []Fault{
 		CutAfter, CutBefore, EffectLate, RateLimited, NotConnected, ErrorAfter, ErrorBefore, NotExecuted,
 		UnavailableAfter, UnavailableBefore, WithoutID, BadRequestAfter, AcceptedLater, ErrorInside,
-		ErrorInsideAfter, HTMLBefore, HTMLAfter, LoginRedirect, RateLimitedDate, RateLimitedAbsent,
+		ErrorInsideAfter, HTMLBefore, HTMLAfter, LoginRedirect, RefusedNow, RateLimitedDate, RateLimitedAbsent,
 		RateLimitedPast, RateLimitedFar,
 	}
 	createTwiceFaults = append(createFaults[:len(createFaults):len(createFaults)], Duplicated, DuplicatedLate)

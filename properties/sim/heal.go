@@ -20,7 +20,7 @@ const (
 // when the others are through, as one that was stopped for long.
 func (w *world) heal() {
 	w.tell("the world is healed")
-	w.healing = true
+	w.digests = false
 	w.goOn(func(p *process) bool { return p.number%2 == 0 })
 	w.goOn(func(*process) bool { return true })
 	for range 4 { // the operators do their part
@@ -196,7 +196,7 @@ func (w *world) judgeVerdict(v *view) {
 
 // mayGiveUp reports whether a dead letter is the right end.
 func (w *world) mayGiveUp(v *view, o *operated) bool {
-	return w.crm.refused[o.id] || v.state.Spent >= w.plan.Attempts || w.discarded(o)
+	return o.refusals || v.state.Spent >= w.plan.Attempts || w.discarded(o)
 }
 
 // careless reports whether an operator gave a wrong answer about the operation.

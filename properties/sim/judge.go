@@ -13,7 +13,8 @@ import (
 type view struct {
 	stream string
 	events []job.Event
-	seen   int // events that somebody was told of
+	seen   int    // events that somebody was told of
+	hash   uint64 // of its events, for the explorer
 
 	state   job.State
 	isJob   bool
@@ -40,6 +41,11 @@ func (w *world) view(stream string) *view {
 func (w *world) recorded(v *view, by *actor, p eventlog.Proposed) {
 	if w.story != nil {
 		w.tell("    %s ← %s %s", v.stream, p.Type, brief(p.Data))
+	}
+	w.recordedEvents++
+	if w.digests {
+		each := hashOfEvent(p.Type, p.Time, p.Data)
+		v.hash, w.logHash = mix(v.hash, each), mix(w.logHash, each)
 	}
 	event, err := job.Decode(p.Type, p.Data)
 	if err != nil {

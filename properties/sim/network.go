@@ -28,6 +28,7 @@ func (n *network) Send(ctx context.Context, r httponce.Request) (httponce.Answer
 	number := len(o.requests) - 1
 	answer, proof := w.crm.create(o, f, o.requests[number].deadline)
 	o.requests[number].proof = proof
+	o.refusals = o.refusals || answer.Status == http.StatusUnprocessableEntity
 	if w.await(point{port: created}) == AnswerLost || ctx.Err() != nil {
 		w.unanswered(o, number)
 		return httponce.Answer{}, lost("time-out")
@@ -138,6 +139,7 @@ const (
 	aPage    = "<!doctype html><title>Sign in</title><p>Please sign in to continue.</p>\n"
 	anOK     = `{"status":"ok"}`
 	notDone  = `{"error":{"code":"not_executed"}}`
+	invalid  = `{"error":{"code":"validation"}}`
 	anError  = `{"error":{"code":"bad_request"}}`
 	accepted = `{"status":"accepted"}`
 )
@@ -165,6 +167,7 @@ var behaviours = [faults]behaviour{
 	BadRequestAfter:   {effect: atOnce, status: 400, body: anError},
 	AcceptedLater:     {effect: later, status: 202, body: accepted},
 	LoginRedirect:     {status: 302},
+	RefusedNow:        {status: 422, body: invalid, proof: true},
 	Duplicated:        {effect: twice, truth: true},
 	DuplicatedLate:    {effect: twiceLater, truth: true},
 }

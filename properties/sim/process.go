@@ -28,6 +28,7 @@ type process struct {
 	handler  *telegram.Handler
 	snapshot []byte
 	turns    int
+	told     uint64 // digest of what the CRM said, for the explorer
 
 	leftAlone time.Time // until when the CRM asked this process to wait
 	askedAt   int64     // when it did, in nanoseconds of the true time

@@ -93,7 +93,7 @@ func (w *world) deliver(e *enquiry, p *process) *actor {
 		Body:   io.NopCloser(bytes.NewReader(raw)),
 	}
 	request.SetPathValue("bot", strconv.FormatInt(e.bot, 10))
-	a := &actor{name: "a delivery of " + e.label() + " to " + p.name, process: p}
+	a := &actor{name: "a delivery of " + e.label() + " to " + p.name, process: p, enquiry: e}
 	before := w.stored(e)
 	return w.spawn(a, func() {
 		writer := &answer{header: http.Header{}}

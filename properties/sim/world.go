@@ -44,11 +44,13 @@ type world struct {
 	byStream map[string]*view
 	cover    *Coverage
 	happened uint64 // bit per fault
-	healing  bool
-	calls    int // of ports
+	calls    int    // of ports
 	story    func(string)
 	broken   *Violation
-	chooser  func(*actor) // of the explorer: called at every call in a run
+
+	digests        bool // follow what everyone knows, for the explorer
+	recordedEvents int
+	logHash        uint64
 }
 
 // Violation is a promise that was not kept.

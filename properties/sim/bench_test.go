@@ -1,0 +1,15 @@
+package sim
+
+import "testing"
+
+// BenchmarkPlay is one complete run: drawn, played, healed and judged.
+func BenchmarkPlay(b *testing.B) {
+	var cover Coverage
+	for seed := uint64(0); b.Loop(); seed++ {
+		if r := Play(Draw(Seeded(seed), ""), &cover); r.Violation != nil {
+			b.Fatal(r.Violation)
+		}
+	}
+	b.ReportMetric(float64(cover.Calls)/float64(cover.Runs), "calls/run")
+	b.ReportMetric(float64(cover.Runs)/b.Elapsed().Seconds(), "runs/s")
+}
