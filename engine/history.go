@@ -53,7 +53,8 @@ func Load(ctx context.Context, log eventlog.Log, stream string) (job.State, erro
 // returns the state after them. A conflict means that the decision is void.
 func (e *Engine) record(ctx context.Context, s job.State, events ...job.Event) (job.State, error) {
 	stream := s.Key.Stream()
-	if _, err := job.Walk(s.Now(), events...); err != nil {
+	machine := job.NewMachine(s.Now())
+	if err := machine.Allows(events...); err != nil {
 		return s, fmt.Errorf("record on %s: %w", stream, err)
 	}
 	now := e.Clock.Now()
@@ -64,7 +65,6 @@ func (e *Engine) record(ctx context.Context, s job.State, events ...job.Event) (
 	if err := e.append(ctx, stream, eventlog.Exactly(s.Revision()), proposed...); err != nil {
 		return s, err
 	}
-	machine := job.NewMachine(s.Now())
 	for _, event := range events {
 		s = s.Evolve(event, now)
 		if err := machine.Fire(ctx, event); err != nil || machine.Phase() != s.Phase {

@@ -101,12 +101,13 @@ func (s *stage) judge() {
 }
 
 func (s *stage) judgeHistory(key job.Key) {
-	operations, phase := map[string]bool{}, job.New
+	operations, state := map[string]bool{}, job.State{}
 	for r := range s.store.ReadStream(context.Background(), key.Stream(), 0) {
 		e, err := job.Decode(r.Type, r.Data)
 		s.breaks(err != nil, "%v", err)
-		phase, err = job.Walk(phase, e)
+		err = job.Allowed(state.Now(), e)
 		s.breaks(err != nil, "%s: %v", key, err)
+		state = state.Evolve(e, r.Time)
 		if claim, ok := e.(job.JobClaimed); ok {
 			operations[claim.OperationID] = true
 		}

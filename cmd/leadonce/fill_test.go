@@ -71,7 +71,7 @@ func (n *narrator) line(ctx context.Context, line string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := job.Walk(n.jobs[name].Now(), event); err != nil && verb != "illegal" {
+	if err := job.Allowed(n.jobs[name].Now(), event); err != nil && verb != "illegal" {
 		return err
 	}
 	kind, data, err := job.Encode(event)

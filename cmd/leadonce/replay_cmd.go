@@ -84,7 +84,7 @@ func replay(ctx context.Context, log eventlog.Log, key job.Key) ([]replayed, err
 			stopped = true
 			e.Error = fmt.Sprintf("the job stops here: %v ", err)
 		case !stopped:
-			if _, err := job.Walk(s.Now(), event); err != nil {
+			if err := job.Allowed(s.Now(), event); err != nil {
 				e.Error = fmt.Sprintf("illegal: %v ", err)
 			}
 			s = s.Evolve(event, r.Time)

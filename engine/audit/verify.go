@@ -182,7 +182,7 @@ func (v *verifier) job(ctx context.Context, stream string) error {
 		if !ok {
 			return nil
 		}
-		if _, err := job.Walk(s.Now(), event); err != nil {
+		if err := job.Allowed(s.Now(), event); err != nil {
 			v.find(Illegal, stream, "revision %d: %v", r.Revision, err)
 		}
 		v.event(stream, s, event)

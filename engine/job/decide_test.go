@@ -72,7 +72,7 @@ func TestRecordAgreesWithTheReferee(t *testing.T) {
 						if got != want || len(events) > 1 {
 							t.Fatalf("%s: %+v after %+v under fence %d: %+v, the referee says %+v", name, o, s, held, got, want)
 						}
-						if _, err := Walk(s.Phase, events...); err != nil {
+						if err := Allowed(s.Phase, events...); err != nil {
 							t.Fatalf("%s: %+v after %+v: %v", name, o, s, err)
 						}
 						checkContent(t, s, o, held == fence, events)
@@ -220,7 +220,7 @@ func TestT61_AnEmptyLookupIsNotBelievedBeforeTheSettleTime(t *testing.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("settled, after %d attempts: %v, want %v", spent, got, want)
 		}
-		if _, err := Walk(s.Phase, got...); err != nil {
+		if err := Allowed(s.Phase, got...); err != nil {
 			t.Error(err)
 		}
 	}
@@ -279,7 +279,7 @@ func TestStartEndsOnlyWhatAsksForNothing(t *testing.T) {
 		if len(got) != 1 || got[0] != test.want {
 			t.Errorf("%+v starts with %v, want %v", test.plan, got, test.want)
 		}
-		if _, err := Walk(Pending, got...); err != nil {
+		if err := Allowed(Pending, got...); err != nil {
 			t.Error(err)
 		}
 	}

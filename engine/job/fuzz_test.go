@@ -25,6 +25,7 @@ func FuzzParseUpdate(f *testing.F) {
 		`{"update\u005fid":1,"message":{"text":"\ud83d\ude00\ud83d\u0000\/<&>"}}`, `{"update_id":1,"a":1,"a":2,"message":"x"}`,
 		`{"update_id":1,"message":{"chat":{"id":5},"chat":{"id":6},"from":{"id":7}},"user_chat_id":8}`,
 		`{"update_id":1,"x":1e99999999999999999999}`, `{"update_id":1,"x":0.1e-999999999999999999}`, `{"update_id":1.0}`,
+		`{"update_id":1,"update\u005fid":2}`, `{"update_id":1,"my phone is 123":{}}`, `{"update_id":1,"hologram":{},"poll":{"user":{"id":-7}}}`, "{\"update_id\":1,\"x\":\"\xff\"}",
 	} {
 		f.Add([]byte(seed), uint64(2))
 	}
@@ -168,7 +169,7 @@ func FuzzParseKey(f *testing.F) {
 	for _, k := range []Key{{}, {Bot: -1, Update: 1}, {Bot: 1 << 62, Update: -1 << 63, Variant: "0123456789abcdef"}} {
 		f.Add(k.String(), k.Bot, k.Update, uint64(0))
 	}
-	for _, s := range []string{"telegram/1/-0", "telegram/1/2/0123456789ABCDEF", "telegram/+1/2", "telegram/1/2/", "telegram/1/9223372036854775808"} {
+	for _, s := range []string{"telegram/1/-0", "telegram/1/2/0123456789ABCDEF", "telegram/+1/2", "telegram/1/2/", "telegram/1/2/0123456789abcdef0", "telegram/1/9223372036854775808"} {
 		f.Add(s, int64(-11), int64(1), uint64(1)<<63)
 	}
 	key := regexp.MustCompile(`^telegram/(0|-?[1-9][0-9]*)/(0|-?[1-9][0-9]*)(?:/([0-9a-f]{16}))?$`)

@@ -116,20 +116,24 @@ func (m Machine) Fire(ctx context.Context, e Event) error {
 	return nil
 }
 
-// Walk returns the phase after the events, or an error that names the first one
-// the table does not allow.
-func Walk(phase Phase, events ...Event) (Phase, error) {
-	m := NewMachine(phase)
+// Allows returns an error that names the first of the events that the table does
+// not allow, one after the other. The machine stands where it stood.
+func (m Machine) Allows(events ...Event) error {
+	defer m.fsm.SetState(m.fsm.Current())
 	for _, e := range events {
 		if !m.Can(e) {
-			return m.Phase(), fmt.Errorf("%s is not allowed in phase %s", e.Name(), m.Phase())
+			return fmt.Errorf("%s is not allowed in phase %s", e.Name(), m.Phase())
 		}
 		if err := m.Fire(context.Background(), e); err != nil {
-			return m.Phase(), err
+			return err
 		}
 	}
-	return m.Phase(), nil
+	return nil
 }
+
+// Allowed returns an error that names the first of the events that a job in the
+// phase cannot have next.
+func Allowed(phase Phase, events ...Event) error { return NewMachine(phase).Allows(events...) }
 
 // Diagram is the table as a Mermaid state diagram. Events that keep the phase
 // in every phase they may happen in are left out: they would hide the rest.

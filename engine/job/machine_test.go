@@ -117,9 +117,8 @@ func TestARefusedEventChangesNothingAndIsNamed(t *testing.T) {
 			if m.Phase() != phase {
 				t.Errorf("the refused %s led from %s to %s", e.Name(), phase, m.Phase())
 			}
-			at, err := Walk(phase, e)
-			if err == nil || !strings.Contains(err.Error(), e.Name()) || !strings.Contains(err.Error(), string(phase)) || at != phase {
-				t.Errorf("Walk(%s, %s) is %s, %v, want %s and an error that names both", phase, e.Name(), at, err, phase)
+			if err := Allowed(phase, e); err == nil || !strings.Contains(err.Error(), e.Name()) || !strings.Contains(err.Error(), string(phase)) {
+				t.Errorf("Allowed(%s, %s) is %v, want an error that names both", phase, e.Name(), err)
 			}
 		}
 	}
@@ -128,13 +127,19 @@ func TestARefusedEventChangesNothingAndIsNamed(t *testing.T) {
 	}
 }
 
-func TestWalkStopsAtTheFirstEventThatIsRefused(t *testing.T) {
-	at, err := Walk(Pending, JobClaimed{}, ClaimRenewed{}, JobRequeued{}, LeadConfirmed{})
-	if at != Claimed || err == nil || !strings.Contains(err.Error(), "JobRequeued is not allowed in phase claimed") {
-		t.Errorf("walked to %s, %v", at, err)
+// TestAllowsLooksAhead: all events of one append are judged before any is recorded,
+// and the machine has moved only when they are.
+func TestAllowsLooksAhead(t *testing.T) {
+	m := NewMachine(Pending)
+	err := m.Allows(JobClaimed{}, ClaimRenewed{}, JobRequeued{}, LeadConfirmed{})
+	if err == nil || !strings.Contains(err.Error(), "JobRequeued is not allowed in phase claimed") {
+		t.Errorf("the third event is judged: %v", err)
 	}
-	if at, err := Walk(New, UpdateReceived{}, JobClaimed{}, ClaimRenewed{}, LeadConfirmed{}, DeliveryRepeated{}); at != Done || err != nil {
-		t.Errorf("walked to %s, %v, want done", at, err)
+	if m.Phase() != Pending {
+		t.Errorf("a look ahead led to %s", m.Phase())
+	}
+	if err := m.Allows(JobClaimed{}, ClaimRenewed{}, LeadConfirmed{}, DeliveryRepeated{}); err != nil || m.Phase() != Pending {
+		t.Errorf("%v, and the machine stands in %s", err, m.Phase())
 	}
 }
 

@@ -72,7 +72,7 @@ func (w *world) share() float64 { return float64(w.choose(1000)) / 1000 }
 
 // append records events as the engine does: all or none, if the table allows it.
 func (w *world) append(process int, events ...Event) {
-	if _, err := Walk(w.state.Now(), events...); err != nil {
+	if err := Allowed(w.state.Now(), events...); err != nil {
 		w.fail(fmt.Sprintf("a decision is not allowed: %v", err))
 		return
 	}

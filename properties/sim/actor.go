@@ -51,11 +51,21 @@ func (w *world) spawn(a *actor, body func()) *actor {
 				w.breaks(true, NoPanic, "%s: %v\n%s", a.name, p, debug.Stack())
 			}
 		}()
+		grow()
 		body()
 	})
 	w.actors = append(w.actors, a)
 	w.advance(a)
 	return a
+}
+
+// grow makes room on the coroutine's stack at once, while there is nothing on it
+// that would have to be copied.
+//
+//go:noinline
+func grow() byte {
+	var room [12 << 10]byte
+	return room[len(noon.Location().String())]
 }
 
 // advance takes the actor to its next call.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"github.com/leadonce/leadonce/engine/eventlog"
@@ -121,10 +122,11 @@ func (w *writer) apply(ctx context.Context, r *request) error {
 	}
 	first, at := placeOf(r.expected, next)
 	if !at || r.expected.IsAny() {
-		repeated, err := w.isRepeat(ctx, r, first, next)
+		repeated, overlaps, err := w.isRepeat(ctx, r, first, next)
 		if repeated || err != nil {
 			return err
 		}
+		at = at && !overlaps
 	}
 	if !at {
 		r.err = &eventlog.ConflictError{Stream: r.stream, Expected: r.expected, Current: uint64(max(current, 0)), Exists: exists}
@@ -210,27 +212,35 @@ func placeOf(expected eventlog.Expected, next int64) (first int64, at bool) {
 
 // isRepeat reports whether the events are recorded already where they would
 // have gone: from first on or, with Any, as the newest of the stream. Then the
-// outcome is the one of the first append.
-func (w *writer) isRepeat(ctx context.Context, r *request, first, next int64) (bool, error) {
+// outcome is the one of the first append. With Any it also reports whether only
+// some of them are among the newest ones: that is the only trace of an append
+// that is repeated in part.
+func (w *writer) isRepeat(ctx context.Context, r *request, first, next int64) (repeated, overlaps bool, err error) {
 	n := int64(len(r.events))
 	if r.expected.IsAny() {
-		first = next - n
+		first = max(0, next-n)
 	}
-	if first < 0 || first > next-n {
-		return false, nil
+	if first > next-n && !r.expected.IsAny() {
+		return false, false, nil
 	}
 	i, same, position := 0, true, int64(0)
-	err := w.selectIDs.query(ctx, w.row[:2], func() (bool, error) {
+	err = w.selectIDs.query(ctx, w.row[:2], func() (bool, error) {
 		id, _ := w.row[0].([]byte)
-		same = string(id) == string(r.events[i].ID[:])
+		same = same && string(id) == string(r.events[i].ID[:])
+		overlaps = overlaps || r.expected.IsAny() && r.has(id)
 		position, i = w.row[1].(int64), i+1
-		return same, nil
+		return same || r.expected.IsAny() && !overlaps, nil
 	}, r.stream, first, n)
 	if err != nil || !same || int64(i) < n {
-		return false, err
+		return false, overlaps, err
 	}
 	r.appended = eventlog.Appended{Revision: uint64(first + n - 1), Position: positionOf(position)}
-	return true, nil
+	return true, false, nil
+}
+
+// has reports whether one of the events has the id.
+func (r *request) has(id []byte) bool {
+	return slices.ContainsFunc(r.events, func(e eventlog.Proposed) bool { return string(e.ID[:]) == string(id) })
 }
 
 func positionOf(rowid int64) eventlog.Position {
