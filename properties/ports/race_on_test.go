@@ -1,0 +1,6 @@
+//go:build race
+
+package ports
+
+// raceDetector makes SQLite some twenty times slower.
+const raceDetector = true
