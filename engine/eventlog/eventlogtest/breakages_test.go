@@ -33,6 +33,7 @@ var breakages = map[string]breakage{
 	"revision_overflows":               {guarantee: "G04", log: appending(revisionOverflows)},
 	"revision_beyond_the_tail":         {guarantee: "G04", log: appending(beyondTailAccepted)},
 	"any_conflicts":                    {guarantee: "G04", log: appending(anyConflicts)},
+	"overlap_with_any_is_recorded":     {guarantee: "G05", log: overlapWithAnyIsRecorded},
 	"repeat_adds_again":                {guarantee: "G05", log: repeatAddsAgain},
 	"repeat_conflicts_after_others":    {guarantee: "G05", log: appending(repeatOnlyWhileNewest)},
 	"repeat_in_any_order":              {guarantee: "G05", log: appending(repeatInAnyOrder)},

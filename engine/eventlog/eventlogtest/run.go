@@ -72,7 +72,7 @@ var cases = []struct {
 	{"G05_repeat_after_later_appends", none, repeatAfterLaterAppends},
 	{"G05_repeat_compares_ids_only", none, repeatComparesIDsOnly},
 	{"G05_partial_overlap_is_a_conflict", none, partialOverlapConflicts},
-	{"G05_partial_overlap_with_any_is_all_or_nothing", none, partialOverlapWithAny},
+	{"G05_partial_overlap_with_any_is_a_conflict", none, partialOverlapWithAny},
 	{"G05_other_order_or_expectation_is_a_conflict", none, otherOrderConflicts},
 	{"G05_same_ids_in_another_stream_are_other_events", none, sameIDsElsewhere},
 	{"G05_concurrent_repeats_record_once", none, concurrentRepeats},
