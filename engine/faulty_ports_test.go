@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,6 +31,22 @@ const (
 	withoutID   // CRM: the effect, and a success without the id
 	unspecified // CRM: an error that is not classified
 )
+
+// faultsAt are what can happen at a point.
+func faultsAt(point string) []fault {
+	switch {
+	case strings.HasPrefix(point, "append "):
+		return []fault{down, lostBefore, lostAfter}
+	case point == "read":
+		return []fault{down, cut}
+	case point == "create":
+		return []fault{down, lostBefore, lostAfter, lateEffect, limited, refused, withoutID, unspecified}
+	case point == "find":
+		return []fault{down, limited}
+	default:
+		return []fault{none}
+	}
+}
 
 var errWeather = errors.New("bad weather")
 
@@ -85,7 +102,6 @@ type simulatedCRM struct {
 	description crm.Description
 	indexLag    time.Duration // a lead is found when it is older
 	retryAfter  time.Duration // of limited
-	onReceipt   func(id string)
 
 	mu       sync.Mutex
 	leads    []lead                // in the order of their making, for ever
@@ -201,9 +217,6 @@ func (c *connector) Create(ctx context.Context, op crm.Operation) (crm.Receipt, 
 		c.crm.mu.Lock()
 		c.crm.handed[receipt.CRMID] = op.ID
 		c.crm.mu.Unlock()
-		if c.crm.onReceipt != nil {
-			c.crm.onReceipt(receipt.CRMID)
-		}
 	}
 	return receipt, err
 }

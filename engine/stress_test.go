@@ -56,6 +56,9 @@ func (s *storm) weather(point string) fault {
 	return none
 }
 
+// killed is the panic by which a process dies.
+type killed struct{}
+
 // process is an engine with its workers, and the agenda they share.
 type process struct {
 	*storm
