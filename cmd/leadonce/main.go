@@ -68,7 +68,7 @@ func newRoot() *cobra.Command {
 	})
 	root.AddCommand(
 		serveCommand(), initCommand(), configCommand(), jobCommand(), auditCommand(),
-		projectionsCommand(), crmsimCommand(), demoCommand(), versionCommand(),
+		projectionsCommand(), crmsimCommand(), demoCommand(), simulateCommand(), versionCommand(),
 	)
 	return root
 }

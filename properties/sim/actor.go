@@ -5,6 +5,7 @@ import (
 	"iter"
 	"runtime/debug"
 	"slices"
+	"strings"
 )
 
 // actor is one flow of the engine's code: a worker, a delivery, or an operator's
@@ -25,6 +26,8 @@ type actor struct {
 	claimed  int64  // when, in nanoseconds of the true time
 	request  int    // its newest create, of the operation
 	troubled bool   // a call of the log failed during this turn
+	failures int    // and how many did
+	began    int    // calls of ports before this turn
 	receipts []receipt
 	enquiry  *enquiry // of a delivery
 	history  uint64   // digest of what it has been told, for the explorer
@@ -108,7 +111,7 @@ func (w *world) step(a *actor, f Fault) {
 func (w *world) tellStep(a *actor, f Fault) {
 	what := a.name + " " + portNames[a.at.port]
 	if a.at.what != "" {
-		what += " " + a.at.what
+		what += " " + strings.TrimSuffix(a.at.what, ".v1")
 	}
 	if f != None {
 		what += ": " + f.String()
@@ -132,6 +135,7 @@ func (w *world) await(p point) Fault {
 	switch f {
 	case AppendRefused, AppendLost, AckLost, AppendLate, ReadRefused, ReadCut, ReadStale:
 		a.troubled = true
+		a.failures++
 	}
 	return f
 }

@@ -26,6 +26,7 @@ type operated struct {
 	keyAt    time.Time // when the idempotency key was taken; zero when it is not
 	keyLead  string    // "" while its request still runs
 	requests []request
+	lookups  []lookup
 	refusals bool // one was refused
 }
 
@@ -40,6 +41,9 @@ type request struct {
 	deadline time.Time // in true time, behind which it cannot arrive
 	proof    bool      // it was answered with a proof that it had no effect
 	answered bool      // with a receipt
+	absent   bool      // later proven to be without effect
+	at       time.Time // when it arrived
+	call     int       // and behind how many calls of ports
 	stream   string    // of the job that sent it
 }
 
@@ -128,7 +132,15 @@ func (c *simulatedCRM) land(all bool) {
 			continue
 		}
 		c.w.tell("    a late request takes effect:")
-		c.apply(c.op(l.operation))
+		if c.w.parts.crm != nil {
+			c.w.landOutside(c.op(l.operation))
+			continue
+		}
+		o := c.op(l.operation)
+		n := len(o.leads)
+		if c.apply(o); len(o.leads) > n && l.by.Before(c.w.now) {
+			o.leads[n].at = l.by // it is as old as that for the index
+		}
 	}
 }
 

@@ -15,7 +15,7 @@
 //	Draw      a plan from a source of numbers
 //	Play      carries it out, heals the world, and judges
 //	Minimize  the shortest plan with the same violation
-//	Tell      what happened, in words
+//	Story     what happened, in words
 //	Explore   every execution with at most so many troubles
 //
 // The judge knows what was truly sent, what the CRM truly has, and every event as

@@ -12,13 +12,27 @@ type Source interface{ IntN(n int) int }
 // Seeded is the source of a run by its number.
 func Seeded(seed uint64) Source { return rand.New(rand.NewPCG(seed, 0x6c6561646f6e6365)) }
 
-// Draw draws a plan for a CRM of the class; of any class when it is empty. It
-// draws a swarm: each plan leaves out whole kinds of steps and of faults, and
-// varies how often the rest happens, so that rare combinations are met.
+// Draw draws a plan for a CRM of the class; of any class when it is empty. Some plans
+// are a swarm: each leaves out whole kinds of steps and of faults, and varies how
+// often the rest happens, so that rare combinations are met. The others are about one
+// thing, and go deep: see draw_focus.go.
 func Draw(r Source, class crm.Class) Plan {
 	if class == "" {
 		class = crm.Classes[r.IntN(len(crm.Classes))]
 	}
+	switch r.IntN(7) {
+	case 0:
+		return drawLife(r, class)
+	case 1, 2, 3:
+		return drawRounds(r, class)
+	case 4:
+		return drawRace(r, class)
+	default:
+		return drawSwarm(r, class)
+	}
+}
+
+func drawSwarm(r Source, class crm.Class) Plan {
 	p := Plan{Setup: drawSetup(r, class)}
 	s := swarm{
 		kinds: drawKinds(r), burst: []int{1, 4, 12, 25}[r.IntN(4)], rate: []int{0, 3, 6, 9}[r.IntN(4)],
@@ -112,7 +126,7 @@ func (s swarm) step(r Source) Step {
 			step.N = r.IntN(len(durations))
 		}
 	case Operate:
-		step.N = r.IntN(acts)
+		step.N, step.F = r.IntN(acts), r.IntN(2)
 	}
 	return step
 }

@@ -135,7 +135,8 @@ func (e *execution) state(shared bool) uint64 {
 		h = mix(h, uint64(q.deliveries), truth(q.acknowledged))
 	}
 	for _, v := range w.byStream {
-		h += mix(v.hash, uint64(v.seen), uint64(v.requests), truth(v.lapsed)) // the map has no order
+		judged := mix(uint64(v.requests), uint64(v.tries), uint64(v.claim.request), truth(v.lapsed), uint64(v.claim.until.UnixNano()))
+		h += mix(v.hash, uint64(v.seen), judged) // the map has no order
 	}
 	for _, p := range w.processes {
 		due, _ := p.agenda.NextDue()
@@ -192,7 +193,7 @@ func (c *simulatedCRM) digest() uint64 {
 			each = mix(each, uint64(l.at.UnixNano()))
 		}
 		for _, r := range o.requests {
-			each = mix(each, uint64(r.deadline.UnixNano()), truth(r.proof), truth(r.answered))
+			each = mix(each, uint64(r.deadline.UnixNano()), uint64(r.at.UnixNano()), truth(r.proof), truth(r.answered), truth(r.absent))
 		}
 		h += each // the map has no order
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/leadonce/leadonce/engine/crm"
@@ -188,4 +189,15 @@ func (x *explorer) branch(e *execution, a *actor, decision int, troubles []Troub
 	if len(e.w.crm.late)+len(e.w.late) > 0 {
 		add(Trouble{Kind: Lands})
 	}
+}
+
+func (s Space) String() string {
+	name := fmt.Sprintf("%s, %d worker(s)", s.Class, s.Workers)
+	if s.Refused {
+		name += ", refused"
+	}
+	if s.Shared {
+		name += ", shared"
+	}
+	return name
 }

@@ -119,6 +119,9 @@ var (
 
 // possible are the faults that can happen to the call.
 func (w *world) possible(at port) []Fault {
+	if w.parts.crm != nil && (at == creating || at == created || at == finding || at == found) {
+		return w.possibleOutside(at)
+	}
 	switch at {
 	case appending:
 		return appendFaults

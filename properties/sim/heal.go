@@ -196,7 +196,7 @@ func (w *world) judgeVerdict(v *view) {
 
 // mayGiveUp reports whether a dead letter is the right end.
 func (w *world) mayGiveUp(v *view, o *operated) bool {
-	return o.refusals || v.state.Spent >= w.plan.Attempts || w.discarded(o)
+	return o.refusals || v.tries >= w.plan.Attempts || w.discarded(o)
 }
 
 // careless reports whether an operator gave a wrong answer about the operation.

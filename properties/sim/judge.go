@@ -13,6 +13,8 @@ import (
 type view struct {
 	stream string
 	events []job.Event
+	holder job.OperationReserved // of an operation's stream: the newest
+	held   bool
 	seen   int    // events that somebody was told of
 	hash   uint64 // of its events, for the explorer
 
@@ -21,11 +23,12 @@ type view struct {
 	enquiry *enquiry
 	stopped bool // by an event of a newer release
 
-	claimedAt time.Time // in true time
-	lapsed    bool      // a claim of its was taken for lost, or may have been
-	requests  int       // since an operator last gave it a new round
-	discarded bool      // by an operator, while a request could have had its effect
-	careless  bool      // an operator gave a wrong id
+	claim     claim
+	lapsed    bool // a claim of its was taken for lost, or may have been
+	requests  int  // since an operator last gave it a new round
+	tries     int  // claims in that time, but for those that were released
+	discarded bool // by an operator, while a request could have had its effect
+	careless  bool // an operator gave a wrong id
 }
 
 func (w *world) view(stream string) *view {
@@ -55,31 +58,41 @@ func (w *world) recorded(v *view, by *actor, p eventlog.Proposed) {
 	}
 	v.events = append(v.events, event)
 	if !v.isJob {
+		w.reserved(v, event)
 		return
 	}
 	from := v.state.Now()
 	after := v.state.Evolve(event, p.Time)
 	w.cover.transition(event, from, after.Phase)
-	w.breaks(!allowed(event.Name(), from, after.Phase), ByTheTable, "%s: %s leads from %s to %s", v.stream, event.Name(), from, after.Phase)
-	operator := by != nil && by.human
-	if from.Final() && after.Phase != from {
+	w.judgeEvent(v, by, event)
+	if operator := by != nil && by.human; from.Final() && after.Phase != from {
 		w.breaks(from != job.DeadLetter || !operator, FinalStays, "%s leaves %s by %s", v.stream, from, event.Name())
 	}
-	w.judgeEvent(v, by, event, after)
+	if !allowed(event.Name(), from, after.Phase) {
+		w.breaks(true, ByTheTable, "%s: %s leads from %s to %s", v.stream, event.Name(), from, after.Phase)
+	}
 	v.state = after
 }
 
 // judgeEvent judges what an event says; v is as it was before it.
-func (w *world) judgeEvent(v *view, by *actor, event job.Event, after job.State) {
+func (w *world) judgeEvent(v *view, by *actor, event job.Event) {
 	switch e := event.(type) {
 	case job.UpdateReceived:
 		w.accepted(v, e)
 	case job.JobClaimed:
 		w.claimed(v, by, e)
+	case job.ClaimRenewed:
+		v.claim.prolong(by, e.LeaseUntil, e.Deadline)
+	case job.ClaimReleased:
+		v.tries--
+		w.judgeProof(v, by, e.Name(), v.claim.request < 0)
+	case job.AttemptNotApplied:
+		w.judgeProof(v, by, e.Name(), w.proven(v))
 	case job.ReconciliationNeeded:
 		w.judgeReconciliation(v, by, e)
 	case job.OutcomeUnknown:
 		w.lapse(v, by)
+		w.judgeUnknown(v, by, e)
 	case job.JobDeadLettered:
 		w.deadLettered(v, e)
 	case job.LeadConfirmed:
@@ -88,19 +101,16 @@ func (w *world) judgeEvent(v *view, by *actor, event job.Event, after job.State)
 		w.cover.hit(secondID)
 		w.breaks(v.state.Phase == job.Done && e.CRMID == v.state.CRMID, SecondIDIsIncident, "%s: %s is no second id", v.stream, e.CRMID)
 	case job.LeadAbsent:
-		w.cover.absent(e)
-		if e.How == job.ByOperator {
-			v.requests = 0
-		}
+		w.judgeAbsence(v, by, e)
 	case job.JobRequeued:
-		v.requests = 0
+		v.requests, v.tries = 0, 0
 	case job.NoEffectNeeded:
 		w.spared(v, e)
 	}
 }
 
 func (w *world) accepted(v *view, e job.UpdateReceived) {
-	i, ok := byText[e.Update]
+	i, ok := w.parts.byText[e.Update]
 	w.breaks(!ok, NothingDiscarded, "%s holds what nobody sent", v.stream)
 	for _, q := range w.chats.enquiries {
 		if ok && q.known == i {
@@ -131,7 +141,13 @@ func (w *world) claimed(v *view, by *actor, e job.JobClaimed) {
 	if v.enquiry != nil {
 		w.breaks(e.OperationID != v.enquiry.operation, OperationIDStable, "%s claims operation %s, want %s", v.stream, e.OperationID, v.enquiry.operation)
 	}
-	v.claimedAt = w.now
+	if v.state.Phase != job.Pending {
+		w.breaks(true, OnlyUnderClaim, "%s is claimed by %s, and it is %s", v.stream, e.Worker, v.state.Phase)
+	}
+	w.judgeHolder(v)
+	v.tries++
+	v.claim = claim{by: by, request: -1}
+	v.claim.prolong(by, e.LeaseUntil, e.Deadline)
 	if by != nil && by.process != nil {
 		w.breaks(by.process.now().Before(v.state.NotBefore), CRMIsSpared, "%s claims %s before it is due", by.name, v.stream)
 		by.fence, by.fenced, by.claimed = uint64(len(v.events)-1), v.stream, w.now.UnixNano()
@@ -149,9 +165,10 @@ func (w *world) lapse(v *view, by *actor) {
 	}
 	v.lapsed = true
 	w.cover.hit(takenOver)
-	// Any process may do so once the lease and the clocks' difference are over.
-	early := w.now.Before(v.claimedAt.Add(lease - clockSkew))
-	w.breaks(early, OnlyUnderClaim, "%s takes over the claim of %s on %s, which has just begun", nameOf(by), v.state.Claim.Worker, v.stream)
+	// Whatever the clocks say, the lease is over by then: that is what the skew is for.
+	if w.now.Before(v.claim.until) {
+		w.breaks(true, OnlyUnderClaim, "%s takes over the claim of %s on %s before its lease is over", nameOf(by), v.state.Claim.Worker, v.stream)
+	}
 }
 
 // mine reports whether the job's claim is the actor's own.
@@ -166,28 +183,14 @@ func nameOf(a *actor) string {
 	return a.name
 }
 
-// judgeReconciliation: a person is bothered only where something was ambiguous.
-func (w *world) judgeReconciliation(v *view, by *actor, e job.ReconciliationNeeded) {
-	w.lapse(v, by)
-	if v.state.Phase != job.Claimed || v.enquiry == nil {
-		return
-	}
-	troubled := v.lapsed || by != nil && by.troubled
-	o := w.crm.ops[v.enquiry.operation]
-	w.breaks(!troubled && (o == nil || !o.open()), OnlyIfAmbiguous, "%s: nothing was ambiguous: %s", v.stream, e.Reason)
-	if v.state.Ambiguous && w.mine(v, by) {
-		w.cover.hit(ambiguousThenGivenUp)
-	}
-}
-
 func (w *world) deadLettered(v *view, e job.JobDeadLettered) {
 	if v.enquiry == nil {
 		return
 	}
 	o := w.crm.op(v.enquiry.operation)
-	hidden := len(o.made()) > 0 || w.crm.pending(o.id)
 	if e.By != "" {
 		v.discarded = true
+		w.breaks(v.state.Phase == job.Claimed, NoHiddenEffect, "%s is discarded while %s calls the CRM", v.stream, v.state.Claim.Worker)
 		return
 	}
 	if w.crm.refused[o.id] {
@@ -199,7 +202,9 @@ func (w *world) deadLettered(v *view, e job.JobDeadLettered) {
 			return // it says that it is blocked: a person gave the operation up
 		}
 	}
-	w.breaks(hidden, NoHiddenEffect, "%s is a dead letter (%s), and there may be %v", v.stream, e.Reason, o.made())
+	if o.doubtful() {
+		w.breaks(true, NoHiddenEffect, "%s is a dead letter (%s), and what its requests did is not known: %v", v.stream, e.Reason, o.made())
+	}
 }
 
 func (w *world) confirmed(v *view, by *actor, e job.LeadConfirmed) {
@@ -207,7 +212,12 @@ func (w *world) confirmed(v *view, by *actor, e job.LeadConfirmed) {
 	if e.How == job.ByOperator || v.enquiry == nil {
 		return
 	}
-	for _, l := range w.crm.op(v.enquiry.operation).leads {
+	o := w.crm.op(v.enquiry.operation)
+	if e.How == job.ByLookup {
+		n := o.hits(by)
+		w.breaks(n != 1, VerdictIsRight, "%s is confirmed with %s, and the lookup found %d leads", v.stream, e.CRMID, n)
+	}
+	for _, l := range o.leads {
 		if l.id == e.CRMID {
 			return
 		}
@@ -230,30 +240,6 @@ func (w *world) spared(v *view, e job.NoEffectNeeded) {
 		}
 	}
 	w.breaks(wanted, VerdictIsRight, "%s asks for a lead and ends without one: %s", v.stream, e.Reason)
-}
-
-// requested judges a create that reaches the CRM, and notes it.
-func (w *world) requested(o *operated, deadline time.Time) {
-	a := w.current
-	for _, r := range o.requests {
-		still := w.now.Before(r.deadline.Add(settle)) && !r.proof
-		w.breaks(still && !w.plan.Class.Repeatable(), NoBlindRepeat, "%s sends a second create for operation %.8s while an earlier one can still arrive", nameOf(a), o.id)
-	}
-	o.requests = append(o.requests, request{deadline: deadline})
-	if a == nil || a.fenced == "" {
-		w.breaks(true, OnlyUnderClaim, "a create without a claim")
-		return
-	}
-	a.request = len(o.requests) - 1
-	o.requests[a.request].stream = a.fenced
-	v := w.byStream[a.fenced]
-	v.requests++
-	w.breaks(v.requests > w.plan.Attempts, CRMIsSpared, "%s is sent %d times, with a budget of %d", a.fenced, v.requests, w.plan.Attempts)
-	w.breaks(w.now.Before(a.process.leftAlone) && a.claimed > a.process.askedAt, CRMIsSpared, "%s sends a create, and the CRM asked to be left alone", a.name)
-	current := v.state.Phase == job.Claimed && v.state.Claim.Fence == a.fence
-	overtaken := v.state.Phase == job.Done && v.state.How == job.ByLate // by the receipt of an earlier claim
-	w.breaks(!current && !overtaken, OnlyUnderClaim, "%s sends a create for %s, which is %s", a.name, a.fenced, v.state.Phase)
-	w.breaks(v.enquiry != nil && v.enquiry.operation != o.id, OperationIDStable, "%s sends operation %s for %s", a.name, o.id, v.stream)
 }
 
 // effected judges a lead that was made.
@@ -294,7 +280,7 @@ func (w *world) turned(a *actor, t engine.Turn) {
 		w.breaks(!keeps(v.state, r.crmID) && !given, ReceiptsKept, "%s was told of %s, and %s does not have it", a.name, r.crmID, v.stream)
 	}
 	held := v.state.Phase == job.Claimed && a.fenced == v.stream && v.state.Claim.Fence == a.fence
-	w.breaks(held && !a.troubled, Ends, "%s leaves its claim on %s behind", a.name, v.stream)
+	w.breaks(held && a.failures < leavesClaim && a.process.ctx.Err() == nil, Ends, "%s leaves its claim on %s behind", a.name, v.stream)
 }
 
 func keeps(s job.State, crmID string) bool {

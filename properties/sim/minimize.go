@@ -1,6 +1,9 @@
 package sim
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Minimize is a plan with a violation of the same property, from which nothing
 // can be left out: no step, no update, no process, no fault that may happen. It
@@ -11,6 +14,9 @@ func Minimize(p Plan) Plan {
 		return p
 	}
 	m := minimizer{property: first.Property, best: p, budget: minimizeRuns}
+	if p.Parts != nil && p.Parts.MinimizeTime > 0 {
+		m.until = time.Now().Add(p.Parts.MinimizeTime)
+	}
 	for m.improved = true; m.improved && m.budget > 0; {
 		m.improved = false
 		m.dropSteps()
@@ -28,11 +34,13 @@ type minimizer struct {
 	best     Plan
 	improved bool
 	budget   int
+	until    time.Time // zero for as long as the budget lasts
 }
 
 // try takes the plan when it violates the same property.
 func (m *minimizer) try(p Plan) bool {
-	if m.budget--; m.budget < 0 {
+	if m.budget--; m.budget < 0 || !m.until.IsZero() && time.Now().After(m.until) {
+		m.budget = 0
 		return false
 	}
 	if v := Play(p, &Coverage{}).Violation; v == nil || v.Property != m.property {

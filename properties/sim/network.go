@@ -77,6 +77,7 @@ func (n *network) find(ctx context.Context, r httponce.Request) (httponce.Answer
 		return httponce.Answer{}, err
 	}
 	_, operation, _ := strings.Cut(r.URL.RawQuery, "external_id=")
+	w.looked(operation)
 	answer := w.crm.find(operation, f)
 	if w.await(point{port: found}) == AnswerLost || ctx.Err() != nil {
 		return httponce.Answer{}, lost("time-out")
@@ -85,6 +86,7 @@ func (n *network) find(ctx context.Context, r httponce.Request) (httponce.Answer
 		return httponce.Answer{}, lost("connection closed")
 	}
 	n.heed(answer)
+	w.heard(operation, answer.Body, f)
 	return answer, nil
 }
 
@@ -200,10 +202,12 @@ func (c *simulatedCRM) carryOut(o *operated, effect timing, deadline time.Time) 
 		return reply{202, "", ""}
 	}
 	first := c.apply(o)
-	if effect == twice && c.class != crm.IdempotencyKey {
-		return c.apply(o) // a key would have settled the second one
-	}
-	if effect == twiceLater && c.class != crm.IdempotencyKey {
+	switch {
+	case effect == twice && c.class == crm.IdempotencyKey:
+		return reply{201, first.id, "replayed"} // the answer to the second one
+	case effect == twice:
+		return c.apply(o)
+	case effect == twiceLater && c.class != crm.IdempotencyKey: // a key settles the second one
 		c.late = append(c.late, lateEffect{o.id, arrivesBy})
 	}
 	return first

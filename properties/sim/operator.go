@@ -27,7 +27,11 @@ func (w *world) operate(s Step) {
 	}
 	w.happen(Operated)
 	a := w.operator(v, index(s.N, acts))
-	for a.at.port == now || a.at.port == reading {
+	if s.F == 0 {
+		w.finish(a)
+		return
+	}
+	for a.at.port == now || a.at.port == reading { // it stands before it writes
 		w.step(a, None)
 	}
 }

@@ -25,6 +25,8 @@ type Setup struct {
 	Attempts  int       `json:"attempts"`           // the policy's budget
 	Faults    uint64    `json:"faults"`             // bit f: the fault f may happen
 	Steady    bool      `json:"steady,omitempty"`   // no jitter: every wait is half its bound
+
+	Parts *Parts `json:"-"` // in place of the simulation's own
 }
 
 // Limits of a Setup.

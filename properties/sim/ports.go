@@ -15,7 +15,7 @@ var errWeather = errors.New("bad weather")
 // log is a process's connection to the one log of the world.
 type log struct {
 	eventlog.Log
-	w *world
+	p *process
 }
 
 // lateAppend is an append whose caller was told that its outcome is unknown. It
@@ -32,7 +32,7 @@ type lateAppend struct {
 const lateAppendMax = 10 * time.Second
 
 func (l *log) Append(ctx context.Context, stream string, expected eventlog.Expected, events ...eventlog.Proposed) (eventlog.Appended, error) {
-	w := l.w
+	w := l.p.w
 	unknown := &eventlog.UnknownError{Stream: stream, Err: errWeather}
 	switch w.await(point{appending, events[0].Type}) {
 	case AppendRefused:
@@ -51,12 +51,16 @@ func (l *log) Append(ctx context.Context, stream string, expected eventlog.Expec
 
 // append records the events, and shows those that are new to the judge.
 func (w *world) append(ctx context.Context, by *actor, told bool, stream string, expected eventlog.Expected, events []eventlog.Proposed) (eventlog.Appended, error) {
-	at, err := w.store.Append(ctx, stream, expected, events...)
+	at, err := w.handle(by).Append(ctx, stream, expected, events...)
 	if err != nil {
 		return at, err
 	}
 	v := w.view(stream)
 	size := int(at.Revision) + 1
+	if size < len(events) || size > len(v.events)+len(events) {
+		w.breaks(true, LogKeepsOrder, "%s has %d events, and an append of %d ends at revision %d", stream, len(v.events), len(events), at.Revision)
+		return at, nil
+	}
 	for i := len(v.events) + len(events) - size; i < len(events); i++ {
 		w.recorded(v, by, events[i])
 	}
@@ -64,6 +68,14 @@ func (w *world) append(ctx context.Context, by *actor, told bool, stream string,
 		v.seen = max(v.seen, size)
 	}
 	return at, nil
+}
+
+// handle is through which the actor, or the judge, speaks to the log.
+func (w *world) handle(by *actor) eventlog.Log {
+	if by == nil || by.process == nil {
+		return w.store
+	}
+	return by.process.handle
 }
 
 // landAppends brings in the late appends that have to have arrived, or all.
@@ -86,17 +98,17 @@ func (w *world) landAppends(all bool) {
 // ReadStream is as old as G8 allows when it is stale: an append whose
 // acknowledgement nobody got, and that nobody read, need not be there yet.
 func (l *log) ReadStream(ctx context.Context, stream string, from uint64) iter.Seq2[eventlog.Recorded, error] {
-	w := l.w
+	w := l.p.w
 	f := w.await(point{reading, stream})
 	if f == None {
 		v := w.view(stream)
 		v.seen = len(v.events)
-		return l.Log.ReadStream(ctx, stream, from)
+		return l.p.handle.ReadStream(ctx, stream, from)
 	}
 	seen := uint64(w.view(stream).seen)
 	return func(yield func(eventlog.Recorded, error) bool) {
 		if f != ReadRefused {
-			for r, err := range l.Log.ReadStream(ctx, stream, from) {
+			for r, err := range l.p.handle.ReadStream(ctx, stream, from) {
 				if f == ReadStale && r.Revision >= seen {
 					break
 				}
@@ -115,16 +127,16 @@ func (l *log) ReadStream(ctx context.Context, stream string, from uint64) iter.S
 }
 
 func (l *log) ReadAll(ctx context.Context, after eventlog.Position) iter.Seq2[eventlog.Recorded, error] {
-	w := l.w
+	w := l.p.w
 	f := w.await(point{port: sweeping})
 	if f == None {
 		for _, v := range w.byStream {
 			v.seen = len(v.events)
 		}
-		return l.Log.ReadAll(ctx, after)
+		return l.p.handle.ReadAll(ctx, after)
 	}
 	return func(yield func(eventlog.Recorded, error) bool) {
-		for r, err := range l.Log.ReadAll(ctx, after) {
+		for r, err := range l.p.handle.ReadAll(ctx, after) {
 			if f == ReadRefused || !yield(r, err) {
 				break
 			}

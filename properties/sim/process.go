@@ -8,6 +8,7 @@ import (
 	"github.com/leadonce/leadonce/engine"
 	"github.com/leadonce/leadonce/engine/crm"
 	adapter "github.com/leadonce/leadonce/engine/crm/crmsim"
+	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/job"
 	"github.com/leadonce/leadonce/ingress/telegram"
 )
@@ -23,6 +24,7 @@ type process struct {
 
 	ctx      context.Context
 	cancel   context.CancelFunc
+	handle   eventlog.Log
 	engine   *engine.Engine
 	agenda   *engine.Agenda
 	handler  *telegram.Handler
@@ -44,15 +46,13 @@ func (p *process) start() {
 	p.name = processNames[p.number][min(p.generation, len(processNames[0]))-1]
 	p.leftAlone = time.Time{} // it is told in every answer
 	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.handle = w.parts.store.Handle(p.number)
 	c := &clock{p}
-	connector, err := adapter.New(adapter.Config{
-		URL: "http://crm", Class: w.plan.Class, Settle: settle, KeyValidity: keyValidity,
-		Sender: &network{p}, Now: p.now,
-	})
+	connector, err := p.connect()
 	must(err)
 	p.engine, err = engine.New(engine.Config{
-		Log: &log{Log: w.store, w: w}, CRM: &witnessed{connector, w}, Clock: c, IDs: &w.ids, Observer: &observer{w},
-		Plan: plan, Policy: w.policy(), Worker: p.name,
+		Log: &log{p.handle, p}, CRM: &witnessed{connector, w}, Clock: c, IDs: &w.ids, Observer: &observer{w},
+		Plan: w.parts.planner, Policy: w.policy(), Worker: p.name,
 	})
 	must(err)
 	p.handler, err = telegram.New(telegram.Config{
@@ -86,6 +86,18 @@ var (
 	}()
 )
 
+// connect makes the process's connector: the one to the simulated CRM, or to one
+// from outside.
+func (p *process) connect() (crm.Connector, error) {
+	if p.w.parts.crm != nil {
+		return p.connectOutside()
+	}
+	return adapter.New(adapter.Config{
+		URL: "http://crm", Class: p.w.plan.Class, Settle: settle, KeyValidity: keyValidity,
+		Sender: &network{p}, Now: p.now,
+	})
+}
+
 // work is what the program's runner does with the engine and the agenda, one
 // worker's share of it.
 func (p *process) work(a *actor) {
@@ -101,7 +113,8 @@ func (p *process) work(a *actor) {
 			}
 			continue
 		}
-		a.fence, a.fenced, a.troubled, a.receipts = 0, "", false, a.receipts[:0]
+		a.fence, a.fenced, a.troubled, a.failures, a.receipts = 0, "", false, 0, a.receipts[:0]
+		a.began = p.w.calls
 		ctx := p.ctx
 		turn := p.engine.Take(ctx, stream)
 		p.w.turned(a, turn)
@@ -118,7 +131,7 @@ func (p *process) work(a *actor) {
 
 // sweep reports whether the agenda could read the log.
 func (p *process) sweep() bool {
-	return p.agenda.Sweep(context.Background(), &log{Log: p.w.store, w: p.w}, nil) == nil
+	return p.agenda.Sweep(context.Background(), &log{p.handle, p}, nil) == nil
 }
 
 // die ends everything of the process at once.
@@ -141,6 +154,7 @@ func (p *process) crash() {
 	p.w.tell("%s dies", p.name)
 	p.w.happen(Crashed)
 	p.die()
+	p.w.reopen(p.number)
 	p.start()
 }
 

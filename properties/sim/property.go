@@ -22,6 +22,9 @@ const (
 	OnlyIfAmbiguous    Property = "reconciled-only-if-ambiguous"
 	CRMIsSpared        Property = "crm-is-spared"
 	SnapshotsHold      Property = "snapshots-hold"
+	ProofIsProof       Property = "proof-is-proof"
+	AbsenceIsProven    Property = "absence-is-proven"
+	OneHolder          Property = "one-holder"
 	NoPanic            Property = "no-panic"
 )
 
@@ -39,6 +42,6 @@ const (
 var Properties = []Property{
 	AtMostOneEffect, StoredBefore2xx, StoredIsAnswered, NothingDiscarded, AcceptedOnce, OnlyUnderClaim,
 	NoBlindRepeat, OperationIDStable, FinalStays, NoHiddenEffect, ReceiptsKept, SecondIDIsIncident, ByTheTable,
-	OnlyIfAmbiguous, CRMIsSpared, SnapshotsHold, NoPanic, Ends, DoneIfAnswered, VerdictIsRight, FoldIsTheState,
+	OnlyIfAmbiguous, CRMIsSpared, SnapshotsHold, ProofIsProof, AbsenceIsProven, OneHolder, NoPanic, Ends, DoneIfAnswered, VerdictIsRight, FoldIsTheState,
 	ReplayIsIdle, AgendaIsComplete,
 }

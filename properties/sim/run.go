@@ -24,14 +24,6 @@ func Play(p Plan, cover *Coverage) Result {
 	return Result{w.broken, w.calls}
 }
 
-// Tell carries out the plan and calls tell for each thing that happens.
-func Tell(p Plan, tell func(line string)) Result {
-	w := newWorld(p, &Coverage{}, tell)
-	defer w.end()
-	w.play()
-	return Result{w.broken, w.calls}
-}
-
 func (w *world) play() {
 	for _, s := range w.plan.Steps {
 		if w.broken != nil {

@@ -25,13 +25,13 @@ type enquiry struct {
 	deliveries   int
 }
 
-func newTelegram(updates []int, refused uint64) *telegramSide {
+func newTelegram(people []sent, updates []int, refused uint64) *telegramSide {
 	t := &telegramSide{}
 	for n, u := range updates {
-		i := index(u, len(known))
+		i := index(u, len(people))
 		if !t.has(i) { // an update is made once
 			t.enquiries = append(t.enquiries, &enquiry{
-				sent: &known[i], known: i, operation: known[i].operation, refused: refused>>n&1 == 1,
+				sent: &people[i], known: i, operation: people[i].operation, refused: refused>>n&1 == 1,
 			})
 		}
 	}

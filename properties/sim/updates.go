@@ -51,15 +51,17 @@ var known = []sent{
 var UpdatesKnown = len(known)
 
 // byText is the index of an update by what the log holds of it.
-var byText = func() map[string]int {
+var byText = textsOf(known)
+
+func textsOf(people []sent) map[string]int {
 	index := map[string]int{}
-	for i, u := range known {
+	for i, u := range people {
 		for _, s := range u.spellings {
 			index[string(s.Raw)] = i
 		}
 	}
 	return index
-}()
+}
 
 func message(bot, id int64, chat int, content string) sent {
 	body := fmt.Sprintf(`"message":{"message_id":%d,"chat":{"id":%d},%s}`, id, chat, content)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/leadonce/leadonce/engine/crm"
-	"github.com/leadonce/leadonce/engine/eventlog/memory"
+	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/job"
 )
 
@@ -29,7 +29,8 @@ var noon = time.Date(2026, 6, 11, 12, 0, 0, 0, time.UTC)
 type world struct {
 	plan  Plan
 	now   time.Time // the true time
-	store *memory.Log
+	parts parts
+	store eventlog.Log // the judge's handle
 	late  []lateAppend
 	crm   *simulatedCRM
 	chats *telegramSide
@@ -63,11 +64,12 @@ func (v *Violation) Error() string { return string(v.Property) + ": " + v.What }
 
 func newWorld(p Plan, cover *Coverage, story func(string)) *world {
 	w := &world{
-		plan: p, cover: cover, story: story, now: noon, store: memory.New(), ids: ids{steady: p.Steady},
+		plan: p, cover: cover, story: story, now: noon, parts: partsOf(p.Parts), ids: ids{steady: p.Steady},
 		byStream: make(map[string]*view, len(p.Updates)),
 	}
+	w.store = w.parts.store.Handle(0)
 	w.crm = newSimulatedCRM(w, p)
-	w.chats = newTelegram(p.Updates, p.Refused)
+	w.chats = newTelegram(w.parts.people, p.Updates, p.Refused)
 	for _, e := range w.chats.enquiries {
 		if e.refused && !e.own {
 			w.crm.refuse(e.operation)
@@ -95,6 +97,7 @@ func (w *world) end() {
 		w.stop(a)
 	}
 	w.actors = nil
+	w.parts.close()
 }
 
 // breaks notes the first promise that is not kept.

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/leadonce/leadonce/engine/crm"
+	"github.com/leadonce/leadonce/properties/sim"
+)
+
+func simulateCommand() *cobra.Command {
+	var s sim.Soak
+	c := &cobra.Command{
+		Use:   "simulate",
+		Short: "Search for a way to lose or double a lead, in a simulated world",
+		Long: "Runs the engine against a simulated log, CRM, Telegram and clocks that fail in every way,\n" +
+			"one call at a time, and judges every step. The same seed is the same search. What it finds\n" +
+			"is made as short as possible, told, and saved. Exit status 1 if something was found.",
+		Args: noArgs,
+	}
+	c.Flags().IntVar(&s.Runs, "runs", 20_000, "how many runs; 0 for no limit but --time")
+	c.Flags().DurationVar(&s.Time, "time", 0, "for how long, like 10m; 0 for no limit but --runs")
+	c.Flags().Uint64Var(&s.Seed, "seed", 0, "of the first run; drawn when it is not given")
+	class := c.Flags().String("class", "all", "what the CRM promises: all, or one of "+classNames())
+	schedule := c.Flags().String("schedule", "", "run this one schedule and tell what happens")
+	save := c.Flags().String("save", "leadonce-schedule.json", "the file for the schedule of what is found")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *schedule != "" {
+			return retell(c.OutOrStdout(), *schedule)
+		}
+		if *class != "all" {
+			var err error
+			if s.Class, err = crm.ParseClass(*class); err != nil {
+				return mistake("--class: %v", err)
+			}
+		}
+		if s.Runs < 0 || s.Time < 0 || s.Runs == 0 && s.Time == 0 {
+			return mistake("--runs: %d and --time: %s, give at least one limit", s.Runs, s.Time)
+		}
+		if c.Flags().Changed("time") && !c.Flags().Changed("runs") {
+			s.Runs = 0
+		}
+		if !c.Flags().Changed("seed") {
+			s.Seed = rand.Uint64() >> 16
+		}
+		return simulate(c, s, *save)
+	}
+	return c
+}
+
+func classNames() string {
+	names := make([]string, len(crm.Classes))
+	for i, class := range crm.Classes {
+		names[i] = string(class)
+	}
+	return strings.Join(names, ", ")
+}
+
+// retell runs one schedule.
+func retell(out io.Writer, schedule string) error {
+	plan, err := sim.ParseSchedule(schedule)
+	if err != nil {
+		return mistake("--schedule: %v", err)
+	}
+	if violation := sim.Story(out, plan); violation != nil {
+		fmt.Fprintf(out, "\nBROKEN %s\n", violation)
+		return errFound
+	}
+	fmt.Fprintln(out, "\nEvery promise was kept.")
+	return nil
+}
+
+func simulate(c *cobra.Command, s sim.Soak, save string) error {
+	out, progress := c.OutOrStdout(), c.ErrOrStderr()
+	fmt.Fprintf(out, "leadonce simulate: seed %d\n", s.Seed)
+	s.Progress = func(runs int, took time.Duration) {
+		fmt.Fprintf(progress, "%9d runs, %.0f a second\n", runs, float64(runs)/took.Seconds())
+	}
+	found, cover := s.Run(c.Context())
+	cover.Print(out)
+	if found == nil {
+		fmt.Fprintln(out, "\nEvery promise was kept.")
+		return c.Context().Err()
+	}
+	fmt.Fprintf(out, "\nFound with seed %d. The shortest way to it:\n\n", found.Seed)
+	plan := sim.Minimize(found.Plan)
+	violation := sim.Story(out, plan)
+	fmt.Fprintf(out, "\nBROKEN %s\n", violation)
+	data, err := json.MarshalIndent(map[string]any{"plan": plan, "violation": violation}, "", "  ")
+	if err == nil {
+		err = os.WriteFile(save, append(data, '\n'), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("save the schedule: %w", err)
+	}
+	fmt.Fprintf(out, "saved in %s\n", save)
+	return errFound
+}

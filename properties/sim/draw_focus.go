@@ -1,0 +1,183 @@
+package sim
+
+import "github.com/leadonce/leadonce/engine/crm"
+
+// Indices of targets.
+const (
+	toCreating = iota
+	toAppending
+	toCreated
+	toFinding
+	_
+	_
+	toReading
+)
+
+// Indices of durations.
+const (
+	aMinute  = 5
+	threeMin = 6
+	elevenM  = 7
+)
+
+// Indices of the faults of a create that prove that nothing was made, and say nothing
+// of when to try again.
+const (
+	notExecuted = 8
+	refusedNow  = 19
+)
+
+// aLife is one job from its first request to its end: kinds of steps, more often what
+// matters more.
+var aLife = []Step{
+	{Kind: Until, N: toCreating}, {Kind: Until, N: toCreating}, {Kind: Until, N: toCreating}, {Kind: Until, N: toCreated},
+	{Kind: Until, N: toFinding}, {Kind: Until, N: toFinding}, {Kind: Until, N: toAppending}, {Kind: Until, N: toReading},
+	{Kind: Run}, {Kind: Work}, {Kind: Work}, {Kind: Pass}, {Kind: Pass}, {Kind: Pass},
+	{Kind: Operate}, {Kind: Operate}, {Kind: Crash}, {Kind: Land}, {Kind: Copy},
+}
+
+var (
+	alone    = []int{0, 3, 6, 11}               // updates whose operation is their own
+	together = [][]int{{1, 2}, {1, 2}, {9, 10}} // and those that share one
+)
+
+// focus is what one plan keeps to: few faults, few waits and few acts of an operator,
+// for what needs the same to happen twice.
+type focus struct {
+	faults []int
+	rate   int // of six calls, how many meet a fault
+	waits  []int
+	burst  int
+	acts   []int
+}
+
+func drawFocus(r Source) focus {
+	f := focus{rate: 2 + r.IntN(4), burst: []int{4, 12, 24}[r.IntN(3)]}
+	for range 1 + r.IntN(3) {
+		f.faults = append(f.faults, 1+r.IntN(len(createTwiceFaults)))
+		f.waits = append(f.waits, r.IntN(len(durations)-1))
+		f.acts = append(f.acts, r.IntN(acts))
+	}
+	if r.IntN(2) == 0 {
+		f.waits = []int{[]int{aMinute, threeMin, elevenM, elevenM}[r.IntN(4)]}
+	}
+	return f
+}
+
+// setupFor is a small world in which every fault may happen.
+func setupFor(r Source, class crm.Class, updates []int) Setup {
+	s := Setup{
+		Class: class, Processes: 1 + r.IntN(2), Workers: 1, Attempts: 1 + r.IntN(4), Updates: updates,
+		Faults: AllFaults, Steady: r.IntN(4) > 0,
+	}
+	if r.IntN(4) == 0 {
+		s.Clocks = []int{r.IntN(len(skews)), r.IntN(len(skews))}
+	}
+	return s
+}
+
+// drawLife draws a plan about one job, to which anything may happen in any order.
+func drawLife(r Source, class crm.Class) Plan {
+	p := Plan{Setup: setupFor(r, class, alone[r.IntN(len(alone)):][:1]), Steps: []Step{{Kind: Deliver}}}
+	f := drawFocus(r)
+	for range 2 + r.IntN(14) {
+		if last := p.Steps[len(p.Steps)-1]; r.IntN(4) == 0 && last.Kind != Deliver {
+			p.Steps = append(p.Steps, last)
+			continue
+		}
+		p.Steps = append(p.Steps, f.step(r, aLife))
+	}
+	return p
+}
+
+// drawRounds draws a plan about the attempts of one job: each meets a fault, and then
+// time passes.
+func drawRounds(r Source, class crm.Class) Plan {
+	p := Plan{Setup: setupFor(r, class, alone[r.IntN(len(alone)):][:1]), Steps: []Step{{Kind: Deliver}}}
+	f := drawFocus(r)
+	add := func(s Step) { p.Steps = append(p.Steps, s) }
+	for range 1 + r.IntN(4) {
+		call := Step{Kind: Until, N: []int{toCreating, toCreating, toCreating, toFinding, toAppending}[r.IntN(5)], A: r.IntN(2)}
+		if call.N != toAppending && r.IntN(4) > 0 {
+			call.F = f.faults[r.IntN(len(f.faults))]
+		}
+		add(call)
+		if r.IntN(2) == 0 {
+			add(Step{Kind: Until, N: toAppending, A: call.A})
+		}
+		if wait := r.IntN(4); wait == 0 {
+			add(Step{Kind: Pass})
+		} else {
+			for range wait {
+				add(Step{Kind: Pass, N: f.waits[r.IntN(len(f.waits))]})
+				if r.IntN(2) == 0 {
+					break
+				}
+			}
+		}
+		if r.IntN(3) == 0 {
+			add(f.step(r, aLife))
+		}
+	}
+	return p
+}
+
+// drawRace draws a plan about two jobs of one operation: the first ends, and while the
+// second one takes over, a person starts the first one again.
+func drawRace(r Source, class crm.Class) Plan {
+	p := Plan{Setup: setupFor(r, class, together[r.IntN(len(together))]), Steps: []Step{{Kind: Deliver}, {Kind: Deliver, A: 1}}}
+	p.Processes, p.Attempts, p.Refused = 2, 1+r.IntN(4)/3, uint64(r.IntN(8)/7)
+	f := drawFocus(r)
+	add := func(s ...Step) {
+		if r.IntN(8) > 0 {
+			p.Steps = append(p.Steps, s...)
+		}
+		if r.IntN(8) == 0 {
+			p.Steps = append(p.Steps, f.step(r, aLife))
+		}
+	}
+	first := r.IntN(2)
+	fault := []int{notExecuted, refusedNow, f.faults[0]}[r.IntN(3)]
+	if r.IntN(4) == 0 {
+		add(Step{Kind: Until, A: 1 - first, N: toReading}, Step{Kind: Until, A: 1 - first, N: toReading}) // both at once
+	}
+	add(Step{Kind: Until, A: first, N: toCreating, F: fault})
+	add(Step{Kind: Until, A: first, N: toAppending})
+	if r.IntN(3) == 0 {
+		add(Step{Kind: Pass, N: f.waits[0]})
+	}
+	for range r.IntN(4) {
+		add(Step{Kind: Until, A: 1 - first, N: toReading})
+	}
+	add(Step{Kind: Operate, A: r.IntN(2), N: requeues})
+	for range 1 + r.IntN(2) {
+		add(Step{Kind: Until, A: first, N: toAppending})
+	}
+	for range r.IntN(3) {
+		add(f.step(r, aLife))
+	}
+	return p
+}
+
+// step is one of the menu's, with the plan's faults, waits and acts.
+func (f focus) step(r Source, menu []Step) Step {
+	step := menu[r.IntN(len(menu))]
+	step.A = r.IntN(3)
+	if r.IntN(6) < f.rate {
+		step.F = f.faults[r.IntN(len(f.faults))]
+	}
+	switch step.Kind {
+	case Run:
+		step.N = r.IntN(f.burst)
+	case Pass:
+		step.A, step.F = 0, 0
+		if r.IntN(2) == 0 {
+			step.N = f.waits[r.IntN(len(f.waits))]
+		}
+	case Operate:
+		step.N, step.F = f.acts[r.IntN(len(f.acts))], r.IntN(3)/2
+	case Work, Crash, Land, Copy:
+		step.F = 0
+	}
+	return step
+}
