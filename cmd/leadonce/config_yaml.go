@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 
@@ -17,7 +18,12 @@ import (
 // decodeStrict lays one YAML document over c. It refuses unknown and repeated
 // keys and values of another type. No error repeats a value: it could be a
 // secret that is in the wrong place.
-func decodeStrict(name string, data []byte, c *config) error {
+func decodeStrict(name string, data []byte, c *config) (err error) {
+	defer func() {
+		if recover() != nil { // the library panics over some documents, such as "bots: !"
+			err = noDocument(name)
+		}
+	}()
 	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
 	switch err := dec.Decode(c); {
 	case errors.Is(err, io.EOF):
@@ -31,6 +37,14 @@ func decodeStrict(name string, data []byte, c *config) error {
 	return checkNumbers(name, data)
 }
 
+func noDocument(name string) error {
+	return mistake("%s: not a YAML document of leadonce; see `leadonce init`", name)
+}
+
+// keyForm is of every key there is. What stands where a key belongs can be a text
+// of several lines.
+var keyForm = regexp.MustCompile(`^[a-z_]+$`)
+
 // explain words the library's error for the person who wrote the file.
 func explain(name string, data []byte, err error) error {
 	at := badDuration(data)
@@ -39,12 +53,12 @@ func explain(name string, data []byte, err error) error {
 		at = located.GetToken()
 	}
 	if at == nil {
-		return mistake("%s: not a YAML document of leadonce; see `leadonce init`", name)
+		return noDocument(name)
 	}
 	where := fmt.Sprintf("%s:%d", name, at.Position.Line)
 	if key := keyBefore(at); key == name {
 		where = key // set by the environment or a flag
-	} else if key != "" {
+	} else if keyForm.MatchString(key) {
 		where += ": " + key
 	}
 	var unknown *yaml.UnknownFieldError
@@ -60,9 +74,20 @@ func explain(name string, data []byte, err error) error {
 	case located == nil:
 		return misfit(where, reflect.TypeFor[time.Duration]())
 	default:
-		// Without the excerpt that the library offers: it shows values.
-		return mistake("%s: %s", where, strings.SplitN(located.GetMessage(), "\n", 2)[0])
+		return mistake("%s: %s", where, withoutValues(located.GetMessage()))
 	}
+}
+
+var quoted = regexp.MustCompile(`"(\\.|[^"\\])*"`)
+
+// withoutValues is the library's message without the excerpt that it offers and
+// without what it quotes, for both show values. The name of a key stays.
+func withoutValues(message string) string {
+	message, _, _ = strings.Cut(message, "\n")
+	if strings.HasPrefix(message, "mapping key ") {
+		return message
+	}
+	return quoted.ReplaceAllString(message, `"…"`)
 }
 
 // misfit says what belongs where another thing stands.

@@ -46,6 +46,24 @@ func TestT40_ADoubleTapIsOneOperation(t *testing.T) {
 	}
 }
 
+// TestABusinessKeyNeverChanges: the operation's id is made of it, so another spelling
+// would make a second lead for what is open during the upgrade.
+func TestABusinessKeyNeverChanges(t *testing.T) {
+	for content, want := range map[string]string{
+		press(-1005, 99, `,"data":"order"`):                                           `telegram/7000000001/callback/"-1005"/"99"/"data:order"`,
+		press(-1005, 99, `,"game_short_name":"order"`):                                `telegram/7000000001/callback/"-1005"/"99"/"game:order"`,
+		`"callback_query":{"inline_message_id":"A/B","data":"x"}`:                     `telegram/7000000001/callback-inline/"A/B"/"data:x"`,
+		`"callback_query":{"data":"x"}`:                                               `telegram/7000000001/727334708`,
+		`"message":{"chat":{"id":-1005},"media_group_id":"G","photo":[{}]}`:           `telegram/7000000001/album/"-1005"/"G"`,
+		`"message":{"chat":{"id":-1005},"media_group_id":"G","video":{"file_id":""}}`: `telegram/7000000001/album/"-1005"/"G"`,
+		`"message":{"chat":{"id":-1005},"text":"x"}`:                                  `telegram/7000000001/727334708`,
+	} {
+		if got := businessKeyOf(t, 7000000001, 727334708, content); got != want {
+			t.Errorf("%s is %s, want %s", content, got, want)
+		}
+	}
+}
+
 func TestT47_CallbacksOfMessagesThatAreNotThere(t *testing.T) {
 	tests := map[string]struct {
 		content string

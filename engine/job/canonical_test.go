@@ -306,6 +306,7 @@ func TestFingerprintsTellNeighboursApart(t *testing.T) {
 		{`""`}, {`"\u0000"`}, {`"\u0000\u0000"`}, {`"\\u0000"`}, {`"\u2028"`, "\"\u2028\""}, {`"\u2029"`, "\"\u2029\""}, {`" "`},
 		{`"<>&"`, `"\u003c\u003E\u0026"`}, {`"&lt;>&"`}, {`"\/"`, `"/"`}, {`"\\/"`}, {`"\b\f"`, `"\u0008\u000C"`},
 		{`"\ud83d\ude00"`, `"\uD83D\uDE00"`, `"😀"`}, {`"\ud83d"`, `"\uD83D"`}, {`"\ude00"`}, {`"\ude00\ud83d"`}, {`"\ud83dx"`, `"\uD83D\u0078"`},
+		{`"\ud83dxude00"`}, {`"\ud83d\\de00"`}, // what looks like the second of a pair, and is none
 		{`"\ud800"`}, {`"\ud801"`}, {`"\ufffd"`, `"�"`}, {`"\ufffd\ud83d\ude00"`, `"�😀"`}, {`"\\ud83d"`}, {`"\ud83d\ud83d\ude00"`, `"\ud83d😀"`},
 		{`"\u00e9"`, `"é"`}, {`"e\u0301"`, "\"e\u0301\""}, {`"\u007f"`, "\"\x7f\""}, {`"\ufeff"`, "\"\ufeff\""},
 		{`true`, ` true `}, {`"true"`}, {`null`}, {`[]`, `[ ]`}, {`{}`, `{ }`}, {`[null]`}, {`[[]]`},
@@ -365,4 +366,17 @@ func TestMembersAreSortedByNameAlone(t *testing.T) {
 			t.Fatalf("%s has members %v", raw, got)
 		}
 	})
+}
+
+// TestMembersOfOneNameStayInOrder: a sort that is not stable mixes them from
+// thirteen on.
+func TestMembersOfOneNameStayInOrder(t *testing.T) {
+	var b strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&b, `,"a":"%d"`, i)
+	}
+	raw := "{" + b.String()[1:] + "}"
+	if got := string(outline([]byte(raw)).canonical()); got != raw {
+		t.Errorf("%s became %s", raw, got)
+	}
 }

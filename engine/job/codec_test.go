@@ -61,6 +61,14 @@ func TestAnEventWithoutARowCannotBeEncoded(t *testing.T) {
 	}
 }
 
+// TestATimeThatJSONCannotSay: RFC 3339 ends with the year 9999.
+func TestATimeThatJSONCannotSay(t *testing.T) {
+	wire, data, err := Encode(ClaimReleased{NotBefore: epoch.AddDate(8000, 0, 0)})
+	if err == nil || wire != "" || data != nil || !strings.Contains(err.Error(), "ClaimReleased.v1") {
+		t.Errorf("Encode gives %q %s %v, want an error that names the type", wire, data, err)
+	}
+}
+
 func TestEncodedEventsStayReadableByPeople(t *testing.T) {
 	_, data, err := Encode(DeliveryRepeated{Reason: "<a & b>"})
 	if want := `{"reason":"<a & b>"}`; err != nil || string(data) != want {

@@ -142,8 +142,8 @@ func TestOperationIDDependsOnEveryPart(t *testing.T) {
 func TestVariantKeyIsAKeyOfItsOwn(t *testing.T) {
 	u := mustParse(t, 7, `{"update_id":42}`)
 	k := u.VariantKey()
-	if _, err := hex.DecodeString(k.Variant); err != nil || len(k.Variant) != VariantLength || !strings.HasPrefix(u.Fingerprint, k.Variant) {
-		t.Errorf("the variant of %s is %q", u.Fingerprint, k.Variant)
+	if _, err := hex.DecodeString(k.Variant); err != nil || len(k.Variant) != VariantLength || !strings.HasPrefix(u.Fingerprint, k.Variant) || k.Bot != 7 || k.Update != 42 {
+		t.Errorf("the variant of %s is %#v", u.Fingerprint, k)
 	}
 	if back, err := ParseKey(k.String()); err != nil || back != k || k == u.Key() {
 		t.Errorf("ParseKey(%s) is %#v, %v", k, back, err)

@@ -2,6 +2,7 @@ package job
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -126,5 +127,46 @@ func TestT84_ARequeuedJobStaysOneOperation(t *testing.T) {
 	s = s.Evolve(again, epoch)
 	if got := s.Permit(epoch, Rules{patient, capabilities["none"]}); got != MayNever {
 		t.Errorf("a requeued ambiguity may be sent: permission %d", got)
+	}
+}
+
+func TestADoubtIsReconciledBeforeAnythingIsSent(t *testing.T) {
+	plan := Plan{Effect: true, Action: CreateLead, BusinessKey: "telegram/7/42"}
+	for name, c := range map[string]struct {
+		can   string
+		human bool // already before one
+		want  ReconciliationNeeded
+	}{
+		"can be searched":         {"lookup", false, ReconciliationNeeded{NotBefore: epoch.Add(31 * time.Second)}},
+		"cannot be searched":      {"none", false, ReconciliationNeeded{Human: true}},
+		"waits for a person":      {"lookup", true, ReconciliationNeeded{Human: true}},
+		"waits, and not searched": {"none", true, ReconciliationNeeded{Human: true}},
+	} {
+		c.want.Reason, c.want.DoubtedUntil = "doubted by ann: seen in the CRM", epoch
+		for _, phase := range append([]Phase{""}, Phases...) {
+			s := State{Phase: phase, Key: Key{Bot: 7, Update: 42}, Human: c.human, Attempts: 1}
+			got, err := s.Doubt(plan, epoch, ann, Rules{patient, capabilities[c.can]})
+			want := []Event{c.want}
+			switch phase {
+			case Pending:
+				want = []Event{JobClaimed{
+					Worker: "operator ann", Attempt: 2, Action: CreateLead, BusinessKey: "telegram/7/42",
+					OperationID: OperationID(7, CreateLead, "telegram/7/42"), LeaseUntil: epoch.Add(time.Minute), Deadline: epoch.Add(20 * time.Second),
+				}, c.want}
+			case Claimed, NeedsReconciliation:
+			default:
+				var refused *NotAllowedError
+				if !errors.As(err, &refused) || refused.Act != "doubt" || got != nil {
+					t.Errorf("%s, in %q: %v, %v, want NotAllowedError", name, phase, got, err)
+				}
+				continue
+			}
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s, in %s:\n%+v, %v, want\n%+v", name, phase, got, err, want)
+			}
+			if _, err := s.Doubt(plan, epoch, Signature{By: "ann"}, Rules{patient, capabilities[c.can]}); err == nil {
+				t.Errorf("in %s: doubted without a reason", phase)
+			}
+		}
 	}
 }

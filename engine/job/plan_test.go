@@ -82,6 +82,34 @@ func TestMessagesThatAskForALead(t *testing.T) {
 	}
 }
 
+func TestNumbersOfAnyLengthComeThrough(t *testing.T) {
+	u := mustParse(t, 7000000001, `{"update_id":1,"message":{"chat":{"id":-1002000000001},"from":{"id":6000000002},"contact":{"user_id":6000000003},"date":1}}`)
+	want := map[string]string{
+		"source": "telegram", "bot_id": "7000000001", "chat_id": "-1002000000001", "user_id": "6000000002",
+		"contact_user_id": "6000000003", "sent_at": "1970-01-01T00:00:01Z",
+	}
+	if got := DefaultPlan(u.Key(), u).Fields; !maps.Equal(got, want) {
+		t.Errorf("fields are %v, want %v", got, want)
+	}
+}
+
+func TestAReasonSaysWhichMemberIsOdd(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"text":7}`:                           "message: message.text is a number",
+		`{"from":{"id":"x"}}`:                  "message: message.from.id is a string",
+		`{"message_id":99999999999999999999}`:  "message: message.message_id is a number",
+		`null`:                                 "message: null",
+		`{"sticker":{},"media_group_id":true}`: "message: message.media_group_id is a bool",
+	} {
+		if plan := planOf(t, `{"update_id":1,"message":`+raw+`}`); plan.Undecodable != want {
+			t.Errorf("%s: %+v, want %s", raw, plan, want)
+		}
+	}
+	if plan := planOf(t, `{"update_id":1,"message":{"sticker":{}}}`); plan.Reason != "a message without text, caption, contact, photo, document or voice asks for no lead" {
+		t.Errorf("a sticker: %+v", plan)
+	}
+}
+
 func TestT49_ALeadSaysWhoseContactItIs(t *testing.T) {
 	plan := planOf(t, `{"update_id":1,"message":{"from":{"id":8,"first_name":"Ann"},"contact":{"phone_number":"+49","first_name":"Bob","user_id":9}}}`)
 	if f := plan.Fields; f["user_id"] != "8" || f["contact_user_id"] != "9" || f["name"] == f["contact_name"] {

@@ -123,6 +123,29 @@ func TestWhatEachEndingMakesOfAnAmbiguity(t *testing.T) {
 	}
 }
 
+// TestEachRoundCountsItsOwnLookups: a lookup that fails in one round takes nothing
+// from the next one.
+func TestEachRoundCountsItsOwnLookups(t *testing.T) {
+	s := claimed().Evolve(ReconciliationNeeded{}, epoch)
+	for n := range 3 {
+		if s.Lookups != n || s.Spent != 2 {
+			t.Errorf("%d failed lookups and %d attempts, want %d and 2", s.Lookups, s.Spent, n)
+		}
+		s = s.Evolve(ReconciliationNeeded{Reason: "lookup failed"}, epoch)
+	}
+	doubted := s.Evolve(ReconciliationNeeded{DoubtedUntil: epoch.Add(20)}, epoch)
+	if doubted.Lookups != 0 || doubted.Spent != 2 || !doubted.LastDeadline.Equal(epoch.Add(20)) {
+		t.Errorf("doubted while it was looked up: %+v", doubted)
+	}
+	s = s.Evolve(LeadAbsent{How: ByLookup}, epoch).Evolve(JobClaimed{}, epoch)
+	if again := s.Evolve(ReconciliationNeeded{}, epoch); again.Lookups != 0 || again.Spent != 3 {
+		t.Errorf("the next round begins with %d failed lookups and %d attempts", again.Lookups, again.Spent)
+	}
+	if again := s.Evolve(ReconciliationNeeded{DoubtedUntil: epoch.Add(1)}, epoch); again.Lookups != 0 || again.Spent != 2 || !again.LastDeadline.Equal(epoch.Add(20-12)) {
+		t.Errorf("a doubt is no attempt, and shortens nothing: %+v", again)
+	}
+}
+
 // TestAClockThatIsBehindShortensNothing: requests of an earlier claim may still
 // be on their way when a process whose clock is behind claims with an earlier
 // deadline.

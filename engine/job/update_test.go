@@ -103,6 +103,8 @@ func TestT22_AKindNobodyKnowsIsAccepted(t *testing.T) {
 		{`{"hologram":null,"update_id":1}`, "hologram"},
 		{`{"update_id":1,"hologram":{},"message":{}}`, "message"},
 		{`{"update_id":1,"message":{},"hologram":{}}`, "message"},
+		{`{"update_id":1,"hologram":{},"telegraph":{}}`, "hologram"},
+		{`{"update_id":1,"poll":{},"message":{}}`, "poll"},
 		{`{"update_id":1,"":{}}`, OddKind},
 		{`{"update_id":1,"none":1,"poll":{}}`, "poll"},
 		{`{"update_id":1,"` + strings.Repeat("x", MaxKind) + `":{}}`, strings.Repeat("x", MaxKind)},
@@ -128,6 +130,10 @@ func TestT22_AKindNobodyKnowsIsAccepted(t *testing.T) {
 	if u := mustParse(t, 7, tests[0].raw); u.Chat != 5 || u.User != 6 {
 		t.Errorf("chat and user of an unknown kind are %d and %d", u.Chat, u.User)
 	}
+	odd := mustParse(t, 7, `{"update_id":1,"hologram":{"chat":{"id":"five"},"user_chat_id":5,"from":{"id":null},"user":{"id":6}}}`)
+	if odd.Chat != 5 || odd.User != 6 {
+		t.Errorf("chat and user are %d and %d where the usual places have no number", odd.Chat, odd.User)
+	}
 }
 
 func TestT23_WrongShapesAreStoredWhereTheIDIsUsable(t *testing.T) {
@@ -136,6 +142,7 @@ func TestT23_WrongShapesAreStoredWhereTheIDIsUsable(t *testing.T) {
 		`{"update_id":1,"message":{"chat":"x","from":[]}}`, `{"update_id":1,"message":{"chat":{"id":"5"},"from":{"id":1.5}}}`,
 		`{"update_id":1,"message":{"chat":{"id":9223372036854775808}}}`, `{"update_id":-1}`, `{"update_id":0}`, `{"update_id":-0}`,
 		`{"update_id":9223372036854775807}`, `{"update_id":-9223372036854775808}`, `{"message":{},"update_id":1}`,
+		`{"update_id":1,"message":7,"id":9}`, `{"update_id":1,"message":{},"id":9}`, `{"update_id":1,"message":{"chat":7,"from":7},"id":9}`,
 	}
 	for _, raw := range accepted {
 		if u := mustParse(t, 7, raw); u.Chat != 0 || u.User != 0 {
@@ -174,6 +181,14 @@ func TestT24_WhatIsNoJSONObjectIsRefused(t *testing.T) {
 	for _, raw := range []string{deep(9_999, "[", "", "]"), deep(9_999, `{"a":`, "1", "}"), " \r\n\t" + `{"update_id":1}` + "\n"} {
 		if _, err := ParseUpdate(7, []byte(raw)); err != nil {
 			t.Errorf("%.40s… is refused: %v", raw, err)
+		}
+	}
+}
+
+func TestARefusalSaysWhatCameInstead(t *testing.T) {
+	for raw, kind := range map[string]string{`[]`: "array", `"x"`: "string", `1`: "number", `null`: "null", `true`: "boolean", `false`: "boolean"} {
+		if _, err := ParseUpdate(7, []byte(raw)); err == nil || !strings.Contains(err.Error(), "a JSON "+kind+",") {
+			t.Errorf("%s: %v, want a word of the %s", raw, err, kind)
 		}
 	}
 }
