@@ -1,6 +1,6 @@
 # The commands of this project. `make help` lists them.
 
-.PHONY: help demo build test race lint bench bench-long bench-peers diagram
+.PHONY: help demo build test race lint properties properties-long defects defect mutants bench bench-long bench-peers diagram
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -21,6 +21,25 @@ lint: ## formatting, vet and staticcheck, at the versions in go.mod
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'run: gofmt -w .'; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
+
+properties: ## every execution with two troubles, and each plan twice
+	LEADONCE_EXPLORE=2 go test -count=1 -timeout 20m -v -run 'NoExecution' ./properties/sim
+	go test -count=1 -timeout 20m -run 'APlanIsOneRun' -cpu 1,2 ./properties/sim -replays 20000
+
+# For example: make properties-long TIME=8h
+TIME = 10m
+properties-long: ## the searches with fresh seeds, each for TIME (10m)
+	LEADONCE_PROPERTIES_TIME=$(TIME) go test -count=1 -timeout 0 -v -run 'NoRun' ./properties/sim
+	LEADONCE_PROPERTIES_TIME=$(TIME) go test -count=1 -timeout 0 ./properties/ports
+
+defects: ## plant each seeded defect, and see it caught from 20 seeds; prints the table
+	LEADONCE_DEFECTS=all go test -count=1 -timeout 30m -v -run 'EverySeededDefect' ./properties/defects
+
+defect: ## one of them, found and told: make defect NAME=RetryAfterTimeout
+	LEADONCE_DEFECTS=$(NAME) go test -count=1 -timeout 30m -v -run 'EverySeededDefect' ./properties/defects
+
+mutants: ## change every condition and statement of the engine, and see it caught
+	go run ./properties/mutants
 
 # Each benchmark prints ratios taken in one run; figures are only worth something
 # while nothing else runs on the machine.

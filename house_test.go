@@ -44,7 +44,12 @@ var arrows = []struct {
 	{"ingress", []string{"engine", "engine/**", "projections"}, []string{"github.com/go-chi/chi/v5"}},
 	{"ingress/*", []string{"engine", "engine/**", "projections", "ingress/**"},
 		[]string{"github.com/go-chi/chi/v5", "github.com/prometheus/client_golang", "golang.org/x/sync"}},
+	{"properties/mutants", []string{"properties/mutants/mutant"}, nil},
+	{"properties/mutants/mutant", nil, nil},
+	{"properties", []string{"engine/job", "engine/eventlog", "engine/eventlog/eventlogtest", "engine/crm", "engine/crm/crmtest", "properties/sim"}, nil},
 	{"properties/sim", []string{"engine", "engine/**", "ingress/telegram"}, []string{"github.com/google/uuid"}},
+	{"properties/defects", []string{"properties/sim"}, nil},
+	{"properties/defects/hunt", []string{"properties/sim"}, nil},
 	{"cmd/leadonce/demo", nil, nil},
 	{"cmd/leadonce", []string{"**"}, []string{"github.com/spf13/cobra", "github.com/goccy/go-yaml", "github.com/google/uuid"}},
 }
@@ -276,6 +281,7 @@ func TestEveryPackageHasADoc(t *testing.T) {
 
 var (
 	codeSpan = regexp.MustCompile("`([^`\n]+)`")
+	testName = regexp.MustCompile(`/(Test|Fuzz)\w+$`) // behind its package
 	link     = regexp.MustCompile(`\]\(([^)#\s]+)`)
 )
 
@@ -313,7 +319,7 @@ func pathsIn(text string) []string {
 		}
 	}
 	for _, m := range codeSpan.FindAllStringSubmatch(text, -1) {
-		p := strings.TrimPrefix(strings.TrimSuffix(m[1], "/"), "./")
+		p := strings.TrimPrefix(strings.TrimSuffix(testName.ReplaceAllString(m[1], ""), "/"), "./")
 		first, _, nested := strings.Cut(p, "/")
 		isPath := nested && slices.Contains(rootNames, first) && !strings.ContainsAny(p, " <>*{")
 		isFile := regexp.MustCompile(`^[A-Za-z_/]+\.(md|yml|sum|mod)$`).MatchString(p)

@@ -18,9 +18,9 @@ func Seeded(seed uint64) Source { return rand.New(rand.NewPCG(seed, 0x6c6561646f
 // thing, and go deep: see draw_focus.go.
 func Draw(r Source, class crm.Class) Plan {
 	if class == "" {
-		class = crm.Classes[r.IntN(len(crm.Classes))]
+		class = crm.Classes[max(r.IntN(len(crm.Classes)+1)-1, 0)] // the first has the most rules
 	}
-	switch r.IntN(7) {
+	switch r.IntN(8) {
 	case 0:
 		return drawLife(r, class)
 	case 1, 2, 3:
@@ -37,6 +37,13 @@ func drawSwarm(r Source, class crm.Class) Plan {
 	s := swarm{
 		kinds: drawKinds(r), burst: []int{1, 4, 12, 25}[r.IntN(4)], rate: []int{0, 3, 6, 9}[r.IntN(4)],
 		far: r.IntN(4) == 0,
+	}
+	if r.IntN(3) == 0 { // a storm: everything at once
+		p.Faults, s.kinds, s.rate = AllFaults, everyKind, 9
+		for range 40 {
+			p.Steps = append(p.Steps, s.step(r))
+		}
+		return p
 	}
 	for range 3 + r.IntN([]int{6, 14, 30}[r.IntN(3)]) {
 		p.Steps = append(p.Steps, s.step(r))
@@ -92,6 +99,12 @@ func drawKinds(r Source) []Kind {
 		}
 	}
 	return list
+}
+
+// everyKind is the same for a plan that leaves nothing out.
+var everyKind = []Kind{
+	Deliver, Deliver, Deliver, Until, Until, Until, Until, Until, Until, Until, Until, Run, Run, Run, Work, Pass, Pass, Pass,
+	Post, Crash, Terminate, Land, Operate, Copy, Future,
 }
 
 // swarm is what one plan draws its steps from.

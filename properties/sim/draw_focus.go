@@ -95,31 +95,77 @@ func drawLife(r Source, class crm.Class) Plan {
 func drawRounds(r Source, class crm.Class) Plan {
 	p := Plan{Setup: setupFor(r, class, alone[r.IntN(len(alone)):][:1]), Steps: []Step{{Kind: Deliver}}}
 	f := drawFocus(r)
-	add := func(s Step) { p.Steps = append(p.Steps, s) }
-	for range 1 + r.IntN(4) {
-		call := Step{Kind: Until, N: []int{toCreating, toCreating, toCreating, toFinding, toAppending}[r.IntN(5)], A: r.IntN(2)}
-		if call.N != toAppending && r.IntN(4) > 0 {
-			call.F = f.faults[r.IntN(len(f.faults))]
+	rounds := 1 + r.IntN(4)
+	switch r.IntN(3) {
+	case 0:
+		for range rounds {
+			p.Steps = append(p.Steps, f.looseRound(r)...)
 		}
-		add(call)
-		if r.IntN(2) == 0 {
-			add(Step{Kind: Until, N: toAppending, A: call.A})
+	case 1:
+		passes, wait := []int{1, 1, 2, 3}[r.IntN(4)], []int{0, aMinute, threeMin, elevenM}[r.IntN(4)]
+		for i := range rounds {
+			p.Steps = append(p.Steps, f.strictRound(r, i, passes, wait)...)
 		}
-		if wait := r.IntN(4); wait == 0 {
-			add(Step{Kind: Pass})
-		} else {
-			for range wait {
-				add(Step{Kind: Pass, N: f.waits[r.IntN(len(f.waits))]})
-				if r.IntN(2) == 0 {
-					break
-				}
-			}
-		}
-		if r.IntN(3) == 0 {
-			add(f.step(r, aLife))
+	default:
+		p.Processes = 2
+		for range 1 + rounds/2 {
+			p.Steps = append(p.Steps, f.overtakenRound(r)...)
 		}
 	}
 	return p
+}
+
+func (f focus) looseRound(r Source) (steps []Step) {
+	call := Step{Kind: Until, N: []int{toCreating, toCreating, toCreating, toFinding, toAppending}[r.IntN(5)], A: r.IntN(2)}
+	if call.N != toAppending && r.IntN(4) > 0 {
+		call.F = f.faults[r.IntN(len(f.faults))]
+	}
+	steps = append(steps, call)
+	if r.IntN(2) == 0 {
+		steps = append(steps, Step{Kind: Until, N: toAppending, A: call.A})
+	}
+	steps = append(steps, Step{Kind: Pass})
+	for range r.IntN(3) {
+		steps = append(steps, Step{Kind: Pass, N: f.waits[r.IntN(len(f.waits))]})
+	}
+	if r.IntN(3) == 0 {
+		steps = append(steps, f.step(r, aLife))
+	}
+	return steps
+}
+
+// strictRound is an attempt like the last one: its fault, its outcome, the same wait.
+// Now and then the worker is paused behind its claim instead.
+func (f focus) strictRound(r Source, i, passes, wait int) []Step {
+	steps := []Step{{Kind: Until, N: toCreating, F: f.faults[min(i, len(f.faults)-1)]}, {Kind: Until, N: toAppending}}
+	if r.IntN(4) == 0 {
+		return append(steps[1:], Step{Kind: Pass, N: []int{aMinute, threeMin, elevenM, elevenM}[r.IntN(4)]})
+	}
+	for range passes {
+		steps = append(steps, Step{Kind: Pass, N: wait})
+	}
+	if r.IntN(4) == 0 {
+		steps = append(steps, f.step(r, aLife))
+	}
+	return steps
+}
+
+// overtakenRound is an attempt whose worker is paused while it awaits the answer: the
+// other process takes the job over, and a person may have a word.
+func (f focus) overtakenRound(r Source) []Step {
+	a := r.IntN(2)
+	call := Step{Kind: Until, N: toCreating, A: a}
+	if r.IntN(2) == 0 {
+		call.F = f.faults[0]
+	}
+	steps := []Step{call, {Kind: Pass, N: aMinute + r.IntN(3)}, {Kind: Work, A: 1 - a}}
+	if r.IntN(2) == 0 {
+		steps = append(steps, Step{Kind: Operate, N: f.acts[0]})
+	}
+	if r.IntN(3) == 0 {
+		steps = append(steps, f.step(r, aLife))
+	}
+	return steps
 }
 
 // drawRace draws a plan about two jobs of one operation: the first ends, and while the

@@ -160,6 +160,7 @@ func (w *world) judgeEnd() {
 		if v.enquiry == nil || w.unread(v) {
 			continue
 		}
+		w.inspect(w.crm.op(v.enquiry.operation))
 		w.breaks(!v.state.Phase.Final(), Ends, "%s never ends: it is in %s: %s", v.stream, v.state.Phase, v.state.LastError)
 		w.judgeVerdict(v)
 	}

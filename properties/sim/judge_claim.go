@@ -120,6 +120,9 @@ func (w *world) judgeReconciliation(v *view, by *actor, e job.ReconciliationNeed
 	}
 	if v.state.Ambiguous && w.mine(v, by) {
 		w.cover.hit(ambiguousThenGivenUp)
+		if o.refusals && w.proven(v) {
+			w.cover.hit(refusedAfterAmbiguous)
+		}
 	}
 }
 
@@ -200,6 +203,11 @@ func (w *world) reserved(v *view, event job.Event) {
 	}
 	before, held := v.holder, v.held
 	v.holder, v.held = r, true
+	if held && before.Holder == r.Holder {
+		// A worker that had read the job before it was requeued may reserve late. It
+		// cannot claim any more, and takes nothing from the job.
+		v.holder.Requeues = max(before.Requeues, r.Requeues)
+	}
 	if !held || before.Holder == r.Holder {
 		return
 	}

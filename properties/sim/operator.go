@@ -42,7 +42,7 @@ func (w *world) operator(v *view, act int) *actor {
 	key := v.state.Key
 	var leads []string
 	if v.enquiry != nil {
-		leads = w.crm.op(v.enquiry.operation).made()
+		leads = w.inspect(w.crm.op(v.enquiry.operation)).made()
 	}
 	a := &actor{name: "the operator", process: p, human: true}
 	return w.spawn(a, func() {

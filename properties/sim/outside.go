@@ -32,12 +32,11 @@ type Passage struct {
 // What a connector from outside may break beside the other properties: the rules
 // of package crm, which the conformance suite is about as well.
 const (
-	OneRequest      Property = "C1"
-	InTime          Property = "C2"
-	OnlyOnProof     Property = "C3"
-	FindsExactly    Property = "C5"
-	SandboxAnswers  Property = "sandbox-answers"
-	ClassIsDeclared Property = "class"
+	OneRequest     Property = "C1"
+	InTime         Property = "C2"
+	OnlyOnProof    Property = "C3"
+	FindsExactly   Property = "C5"
+	SandboxAnswers Property = "sandbox-answers"
 )
 
 // outside is a process's connector to a CRM from outside, and the judge beside it.
@@ -140,6 +139,14 @@ func (w *world) see(o *operated) (more bool) {
 		w.effected(o)
 	}
 	return more
+}
+
+// inspect asks a CRM from outside what it has of the operation by now.
+func (w *world) inspect(o *operated) *operated {
+	if w.parts.crm != nil {
+		w.see(o)
+	}
+	return o
 }
 
 func (w *world) landOutside(o *operated) {

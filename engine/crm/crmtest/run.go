@@ -32,7 +32,7 @@ func (f Finding) String() string { return fmt.Sprintf("%s in %s: %s", f.Rule, f.
 
 // Check runs every case and returns what it found; nothing means: conformant.
 func Check(ctx context.Context, subject Subject) []Finding {
-	subject = subject.withDefaults()
+	subject = subject.WithDefaults()
 	var findings []Finding
 	for _, c := range casesOf(subject) {
 		findings = append(findings, c.check(ctx, subject)...)
@@ -42,7 +42,7 @@ func Check(ctx context.Context, subject Subject) []Finding {
 
 // Run is Check as a test, with a subtest for every case.
 func Run(t *testing.T, subject Subject) {
-	subject = subject.withDefaults()
+	subject = subject.WithDefaults()
 	for _, c := range casesOf(subject) {
 		t.Run(c.name, func(t *testing.T) {
 			for _, f := range c.check(t.Context(), subject) {

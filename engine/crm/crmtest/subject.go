@@ -65,7 +65,8 @@ type Search struct {
 	Fails  bool     // an error is wanted instead
 }
 
-func (s Subject) withDefaults() Subject {
+// WithDefaults is the subject with every field that has a default.
+func (s Subject) WithDefaults() Subject {
 	if s.Fields == nil {
 		s.Fields = map[string]string{"name": "Ada Lovelace of the suite"}
 	}
