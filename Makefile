@@ -33,10 +33,10 @@ properties-long: ## the searches with fresh seeds, each for TIME (10m)
 	LEADONCE_PROPERTIES_TIME=$(TIME) go test -count=1 -timeout 0 ./properties/ports
 
 defects: ## plant each seeded defect, and see it caught from 20 seeds; prints the table
-	LEADONCE_DEFECTS=all go test -count=1 -timeout 30m -v -run 'EverySeededDefect' ./properties/defects
+	LEADONCE_DEFECTS=all go test -count=1 -timeout 30m -v -run 'EverySeeded|Undamaged' ./properties/defects
 
 defect: ## one of them, found and told: make defect NAME=RetryAfterTimeout
-	LEADONCE_DEFECTS=$(NAME) go test -count=1 -timeout 30m -v -run 'EverySeededDefect' ./properties/defects
+	LEADONCE_DEFECTS=$(NAME) go test -count=1 -timeout 30m -v -run 'OneDefectIsTold' ./properties/defects
 
 mutants: ## change every condition and statement of the engine, and see it caught
 	go run ./properties/mutants

@@ -18,6 +18,10 @@ func acceptAs(t *testing.T, w *world, u job.Update, want engine.Acceptance) job.
 	if err != nil || how != want {
 		t.Fatalf("accepted as %q, %v; want %q", how, err, want)
 	}
+	switch own, variant := key == u.Key(), key == u.VariantKey(); {
+	case how == engine.Stored && !own, how == engine.Conflicted && !variant, !own && !variant:
+		t.Fatalf("%s under %s", how, key)
+	}
 	return key
 }
 
@@ -80,6 +84,20 @@ func TestAnUnknownOutcomeIsNotAcknowledged(t *testing.T) {
 	}
 }
 
+// TestARefusedRepetitionHidesAnUnknownOutcome: the log is down when an append is
+// repeated whose outcome is unknown. That the repetition recorded nothing does not
+// say that the append did.
+func TestARefusedRepetitionHidesAnUnknownOutcome(t *testing.T) {
+	for first, want := range map[fault]bool{lostAfter: true, lostBefore: true, down: false} {
+		w := newWorld(crm.None)
+		w.fail("append UpdateReceived", first, down)
+		_, _, err := w.engine("ingress", 0).Accept(t.Context(), message(1, "hello"))
+		if err == nil || eventlog.IsUnknown(err) != want {
+			t.Errorf("fault %d, then down: %v; unknown is %v, want %v", first, err, eventlog.IsUnknown(err), want)
+		}
+	}
+}
+
 func TestNothingIsStoredAndNothingAcknowledgedWhileTheLogIsDown(t *testing.T) {
 	w := newWorld(crm.None)
 	w.fail("append UpdateReceived", down)
@@ -127,6 +145,9 @@ func TestAnotherUpdateUnderATakenKeyIsLost(t *testing.T) {
 	acceptAs(t, w, other, engine.Repeated)
 	wantHistory(t, w, first.Key(), "UpdateReceived", "KeyConflicted")
 	wantHistory(t, w, variant, "UpdateReceived", "DeliveryRepeated", "DeliveryRepeated")
+	if s := w.state(t, first.Key()); len(s.Variants) != 1 || s.Variants[other.Fingerprint] != variant.String() {
+		t.Fatalf("the other update is noted as %v, want %s", s.Variants, variant)
+	}
 	third := acceptAs(t, w, message(1, "a third"), engine.Conflicted)
 	wantHistory(t, w, first.Key(), "UpdateReceived", "KeyConflicted", "KeyConflicted")
 
@@ -136,6 +157,20 @@ func TestAnotherUpdateUnderATakenKeyIsLost(t *testing.T) {
 			t.Fatalf("%s has effects %v", key, w.crm.effects(s.OperationID))
 		}
 	}
+}
+
+// TestAVariantThatMayBeStored is not acknowledged, and not taken for a third update.
+func TestAVariantThatMayBeStored(t *testing.T) {
+	w := newWorld(crm.None)
+	first, other := message(1, "hello"), message(1, "something else")
+	w.accept(t, first)
+	w.fail("append UpdateReceived", none, lostBefore, lostBefore, lostAfter)
+	if key, _, err := w.engine("ingress", 0).Accept(t.Context(), other); !eventlog.IsUnknown(err) || key != other.VariantKey() {
+		t.Fatalf("%s: %v, want an unknown outcome", key, err)
+	}
+	wantHistory(t, w, first.Key(), "UpdateReceived")
+	acceptAs(t, w, other, engine.Repeated)
+	wantHistory(t, w, first.Key(), "UpdateReceived", "KeyConflicted")
 }
 
 func TestACrashBetweenTheVariantAndItsConflictHidesTheConflict(t *testing.T) {
@@ -181,8 +216,9 @@ func TestAnUpdateUnderAKeyThatCannotBeDecoded(t *testing.T) {
 // refuse delivers an update of which it must not be said that it is stored.
 func refuse(t *testing.T, w *world, u job.Update) {
 	t.Helper()
-	if _, how, err := w.engine("ingress", 0).Accept(t.Context(), u); err == nil {
-		t.Fatalf("answered %q", how)
+	key, how, err := w.engine("ingress", 0).Accept(t.Context(), u)
+	if err == nil || how != "" || key != u.Key() && key != u.VariantKey() {
+		t.Fatalf("answered %q for %s: %v", how, key, err)
 	}
 }
 

@@ -60,7 +60,7 @@ func (a *Agenda) apply(r eventlog.Recorded) {
 	if !strings.HasPrefix(r.Stream, job.JobStreams) {
 		return
 	}
-	event, err := job.Decode(r.Type, r.Data)
+	schedule, at, err := job.DueOf(r.Type, r.Data, r.Time)
 	if err != nil {
 		a.remove(r.Stream)
 		a.stopped[r.Stream] = true
@@ -69,7 +69,7 @@ func (a *Agenda) apply(r eventlog.Recorded) {
 	if a.stopped[r.Stream] {
 		return
 	}
-	switch schedule, at := job.Due(event, r.Time); schedule {
+	switch schedule {
 	case job.DueAt:
 		a.put(r.Stream, r.Revision, at, false)
 	case job.Waiting:

@@ -93,11 +93,17 @@ func (e *Engine) propose(now time.Time, events ...job.Event) ([]eventlog.Propose
 const appendTries = 3
 
 func (e *Engine) append(ctx context.Context, stream string, expected eventlog.Expected, events ...eventlog.Proposed) error {
-	var err error
+	var unknown error
 	for range appendTries {
-		if _, err = e.Log.Append(ctx, stream, expected, events...); !eventlog.IsUnknown(err) {
+		_, err := e.Log.Append(ctx, stream, expected, events...)
+		switch {
+		case eventlog.IsUnknown(err):
+			unknown = err
+		case err == nil || unknown == nil || eventlog.IsConflict(err):
 			return err
+		default:
+			return unknown // this try recorded nothing, and an earlier one may have
 		}
 	}
-	return err
+	return unknown
 }

@@ -234,3 +234,20 @@ func Due(e Event, at time.Time) (Schedule, time.Time) {
 		return Unchanged, time.Time{}
 	}
 }
+
+// DueOf is Due of a recorded event, with Decode's error. It does not look into an
+// UpdateReceived, which is most of a log's bytes: that job is due whatever the
+// update says, and whoever takes it then finds out whether it can be decoded.
+func DueOf(wireName string, data []byte, at time.Time) (Schedule, time.Time, error) {
+	if wireName == received {
+		return DueAt, at, nil
+	}
+	e, err := Decode(wireName, data)
+	if err != nil {
+		return Unchanged, time.Time{}, err
+	}
+	schedule, due := Due(e, at)
+	return schedule, due, nil
+}
+
+var received = currentName[UpdateReceived{}.Name()]

@@ -144,16 +144,6 @@ func (c *simulatedCRM) land(all bool) {
 	}
 }
 
-// pending reports whether an effect of the operation is on its way.
-func (c *simulatedCRM) pending(operation string) bool {
-	for _, l := range c.late {
-		if l.operation == operation {
-			return true
-		}
-	}
-	return false
-}
-
 // copyLead is a person who copies a lead, our reference with it.
 func (c *simulatedCRM) copyLead(o *operated) {
 	if len(o.leads) == 0 {
@@ -173,15 +163,4 @@ func (o *operated) made() (ids []string) {
 		}
 	}
 	return ids
-}
-
-// open reports whether a request of the operation was answered without a proof
-// of what it did.
-func (o *operated) open() bool {
-	for _, r := range o.requests {
-		if !r.proof && !r.answered {
-			return true
-		}
-	}
-	return false
 }

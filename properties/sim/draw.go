@@ -20,12 +20,16 @@ func Draw(r Source, class crm.Class) Plan {
 	if class == "" {
 		class = crm.Classes[max(r.IntN(len(crm.Classes)+1)-1, 0)] // the first has the most rules
 	}
-	switch r.IntN(8) {
-	case 0:
+	switch n := r.IntN(16); {
+	case n == 0:
+		return drawIntake(r, class)
+	case n == 1:
+		return drawRestart(r, class)
+	case n < 4:
 		return drawLife(r, class)
-	case 1, 2, 3:
+	case n < 8:
 		return drawRounds(r, class)
-	case 4:
+	case n < 10:
 		return drawRace(r, class)
 	default:
 		return drawSwarm(r, class)
@@ -38,9 +42,10 @@ func drawSwarm(r Source, class crm.Class) Plan {
 		kinds: drawKinds(r), burst: []int{1, 4, 12, 25}[r.IntN(4)], rate: []int{0, 3, 6, 9}[r.IntN(4)],
 		far: r.IntN(4) == 0,
 	}
-	if r.IntN(3) == 0 { // a storm: everything at once
-		p.Faults, s.kinds, s.rate = AllFaults, everyKind, 9
-		for range 40 {
+	if r.IntN(2) == 0 { // a storm: everything at once
+		p.Faults, p.Attempts, s.kinds, s.rate = AllFaults, 4, everyKind, 9
+		p.Updates = append(p.Updates, r.IntN(UpdatesKnown), r.IntN(UpdatesKnown), r.IntN(UpdatesKnown))
+		for range 70 {
 			p.Steps = append(p.Steps, s.step(r))
 		}
 		return p
@@ -103,7 +108,7 @@ func drawKinds(r Source) []Kind {
 
 // everyKind is the same for a plan that leaves nothing out.
 var everyKind = []Kind{
-	Deliver, Deliver, Deliver, Until, Until, Until, Until, Until, Until, Until, Until, Run, Run, Run, Work, Pass, Pass, Pass,
+	Deliver, Deliver, Deliver, Until, Until, Until, Until, Until, Until, Until, Until, Run, Run, Work, Pass, Pass, Pass,
 	Post, Crash, Terminate, Land, Operate, Copy, Future,
 }
 
@@ -119,7 +124,7 @@ func (s swarm) step(r Source) Step {
 	step := Step{Kind: s.kinds[r.IntN(len(s.kinds))], A: r.IntN(6)}
 	fault := func() int {
 		if r.IntN(10) < s.rate {
-			return 1 + r.IntN(24)
+			return 1 + r.IntN(len(createTwiceFaults))
 		}
 		return 0
 	}

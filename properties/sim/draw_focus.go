@@ -11,6 +11,8 @@ const (
 	_
 	_
 	toReading
+	toSweeping
+	toIdle
 )
 
 // Indices of durations.
@@ -95,13 +97,16 @@ func drawLife(r Source, class crm.Class) Plan {
 func drawRounds(r Source, class crm.Class) Plan {
 	p := Plan{Setup: setupFor(r, class, alone[r.IntN(len(alone)):][:1]), Steps: []Step{{Kind: Deliver}}}
 	f := drawFocus(r)
-	rounds := 1 + r.IntN(4)
-	switch r.IntN(3) {
+	rounds := 1 + r.IntN(5)
+	switch r.IntN(7) {
 	case 0:
+		p.Processes = 1
+		p.Steps = append(p.Steps, f.interruptedTurn(r)...)
+	case 1, 2:
 		for range rounds {
 			p.Steps = append(p.Steps, f.looseRound(r)...)
 		}
-	case 1:
+	case 3, 4:
 		passes, wait := []int{1, 1, 2, 3}[r.IntN(4)], []int{0, aMinute, threeMin, elevenM}[r.IntN(4)]
 		for i := range rounds {
 			p.Steps = append(p.Steps, f.strictRound(r, i, passes, wait)...)
@@ -144,6 +149,9 @@ func (f focus) strictRound(r Source, i, passes, wait int) []Step {
 	for range passes {
 		steps = append(steps, Step{Kind: Pass, N: wait})
 	}
+	if i > 0 && r.IntN(3) == 0 {
+		steps = append(steps, Step{Kind: Operate, N: requeues})
+	}
 	if r.IntN(4) == 0 {
 		steps = append(steps, f.step(r, aLife))
 	}
@@ -158,6 +166,12 @@ func (f focus) overtakenRound(r Source) []Step {
 	if r.IntN(2) == 0 {
 		call.F = f.faults[0]
 	}
+	if r.IntN(3) == 0 { // the other one has been given the job, and looks at it when it was tried
+		other := Step{Kind: Until, A: 1 - a}
+		taken, acts := other, other
+		taken.N, acts.N = toSweeping, toAppending
+		return []Step{taken, call, {Kind: Until, A: a, N: toAppending}, acts}
+	}
 	steps := []Step{call, {Kind: Pass, N: aMinute + r.IntN(3)}, {Kind: Work, A: 1 - a}}
 	if r.IntN(2) == 0 {
 		steps = append(steps, Step{Kind: Operate, N: f.acts[0]})
@@ -166,6 +180,49 @@ func (f focus) overtakenRound(r Source) []Step {
 		steps = append(steps, f.step(r, aLife))
 	}
 	return steps
+}
+
+// interruptedTurn is a worker that has been given a job, and people who act on it
+// before it looks and before it is done.
+func (f focus) interruptedTurn(r Source) []Step {
+	act := func() Step { return Step{Kind: Operate, N: requeues + r.IntN(2)} }
+	return []Step{{Kind: Until, N: toSweeping}, act(), {Kind: Until, N: toReading}, act(), f.step(r, aLife)}
+}
+
+// drawIntake draws a plan about two updates under one id, of which the second comes
+// while the log has trouble with the first.
+func drawIntake(r Source, class crm.Class) Plan {
+	p := Plan{Setup: setupFor(r, class, []int{0, 4})}
+	p.Processes = 1
+	for _, s := range []Step{
+		{Kind: Post}, {Kind: Until, A: 1, N: toAppending, F: r.IntN(5)},
+		{Kind: Post, A: 1}, {Kind: Until, A: 2, N: toAppending, F: r.IntN(5) * r.IntN(2)}, {Kind: Until, A: 2, N: toReading, F: r.IntN(4)},
+	} {
+		if r.IntN(8) > 0 {
+			p.Steps = append(p.Steps, s)
+		}
+	}
+	return p
+}
+
+// drawRestart draws a plan about a process with two workers that keeps a snapshot, and
+// dies while one of them has a job in hand.
+func drawRestart(r Source, class crm.Class) Plan {
+	p := Plan{Setup: setupFor(r, class, alone[:2+r.IntN(3)])}
+	p.Processes, p.Workers, p.Snapshots = 1, 2, true
+	for i := range p.Updates {
+		p.Steps = append(p.Steps, Step{Kind: Deliver, A: i})
+	}
+	f := drawFocus(r)
+	p.Steps = append(p.Steps, Step{Kind: Until, N: []int{toSweeping, toReading, toCreating}[r.IntN(3)]})
+	for range 1 + r.IntN(2) {
+		p.Steps = append(p.Steps, Step{Kind: Until, A: 1, N: toIdle})
+	}
+	for range r.IntN(3) {
+		p.Steps = append(p.Steps, f.step(r, aLife))
+	}
+	p.Steps = append(p.Steps, Step{Kind: Crash})
+	return p
 }
 
 // drawRace draws a plan about two jobs of one operation: the first ends, and while the

@@ -11,7 +11,7 @@ import (
 
 // healCalls and healTime bound what a healed world may need until it is quiet.
 const (
-	healCalls = 20_000
+	healCalls = 2_000
 	healTime  = 10 * 24 * time.Hour
 )
 
@@ -35,13 +35,10 @@ func (w *world) heal() {
 // goOn lets those processes come to where nothing is due any more.
 func (w *world) goOn(alive func(*process) bool) {
 	limit, end := w.calls+healCalls, w.now.Add(healTime)
+	w.finishAll(alive) // before Telegram sends again what they may have lost
 	w.redeliver(alive)
 	for w.broken == nil {
-		for _, a := range append([]*actor(nil), w.actors...) {
-			if alive(a.process) && !a.worker {
-				w.finish(a)
-			}
-		}
+		w.finishAll(alive)
 		w.settleDown(alive)
 		wait, ok := w.wait(alive)
 		if !ok || w.quiet() {
@@ -51,6 +48,15 @@ func (w *world) goOn(alive func(*process) bool) {
 		w.breaks(w.calls > limit || w.now.After(end), Ends, "no end in sight after %d calls; it is %s", w.calls, w.now)
 	}
 	w.settleDown(alive)
+}
+
+// finishAll lets the deliveries and the operators of those processes come to their end.
+func (w *world) finishAll(alive func(*process) bool) {
+	for _, a := range append([]*actor(nil), w.actors...) {
+		if alive(a.process) && !a.worker {
+			w.finish(a)
+		}
+	}
 }
 
 // quiet reports whether nothing is under way, and every job is final or before a
@@ -78,7 +84,7 @@ func (w *world) asks(v *view) bool {
 
 // settleDown lets the workers do what is due now.
 func (w *world) settleDown(alive func(*process) bool) {
-	for range reach {
+	for limit := w.calls + healCalls; w.calls < limit; {
 		busy := false
 		for _, p := range w.processes {
 			if alive(p) && w.broken == nil {
@@ -153,6 +159,11 @@ func (w *world) answerQuestions() bool {
 
 // judgeEnd judges what a healed and quiet world has come to.
 func (w *world) judgeEnd() {
+	defer func() { // here the engine's code runs outside of every actor
+		if p := recover(); p != nil {
+			w.breaks(true, NoPanic, "%v", p)
+		}
+	}()
 	for _, e := range w.chats.enquiries {
 		w.breaks(!w.stored(e), NothingDiscarded, "%s is in no stream", e.label())
 	}
@@ -235,7 +246,10 @@ func (w *world) judgeFold() {
 // one more delivery of everything adds nothing but a note.
 func (w *world) judgeReplay() {
 	fresh := engine.NewAgenda()
-	must(fresh.Sweep(context.Background(), w.store, nil))
+	if err := fresh.Sweep(context.Background(), w.store, nil); err != nil {
+		w.breaks(true, AgendaIsComplete, "a new agenda cannot read the log: %v", err)
+		return
+	}
 	backlog := fresh.Backlog()
 	for _, v := range w.jobs {
 		if w.unread(v) && !v.stopped && !v.state.Phase.Final() {

@@ -30,7 +30,6 @@ const leavesClaim = 2
 // requested judges a create that reaches the CRM, and notes it.
 func (w *world) requested(o *operated, deadline time.Time) {
 	a := w.current
-	w.judgeRepeat(o, deadline)
 	o.requests = append(o.requests, request{deadline: deadline, at: w.now, call: w.calls})
 	if a == nil || a.fenced == "" {
 		w.breaks(true, OnlyUnderClaim, "a create without a claim")
@@ -50,14 +49,15 @@ func (w *world) requested(o *operated, deadline time.Time) {
 		w.breaks(deadline.Add(a.process.skew).After(v.claim.deadline), OnlyUnderClaim, "%s sends a create for %s with a deadline that its claim does not have", a.name, a.fenced)
 	}
 	w.breaks(v.enquiry != nil && v.enquiry.operation != o.id, OperationIDStable, "%s sends operation %s for %s", a.name, o.id, v.stream)
+	w.judgeRepeat(o, deadline)
 	w.breaks(v.requests > w.plan.Attempts, CRMIsSpared, "%s is sent %d times, with a budget of %d", a.fenced, v.requests, w.plan.Attempts)
 	w.breaks(w.now.Before(a.process.leftAlone) && a.claimed > a.process.askedAt, CRMIsSpared, "%s sends a create, and the CRM asked to be left alone", a.name)
 }
 
-// judgeRepeat: a create of which an earlier one may have had its effect leaves only
-// where the CRM knows the two for one: by its class, and as long as it remembers.
+// judgeRepeat judges the newest create: beside an earlier one of unknown effect it may
+// leave only where the CRM takes the two for one, by its class and while it remembers.
 func (w *world) judgeRepeat(o *operated, deadline time.Time) {
-	for _, r := range o.requests {
+	for _, r := range o.requests[:len(o.requests)-1] {
 		if r.proof || r.absent {
 			continue
 		}

@@ -137,8 +137,11 @@ func (l *log) ReadAll(ctx context.Context, after eventlog.Position) iter.Seq2[ev
 	}
 	return func(yield func(eventlog.Recorded, error) bool) {
 		for r, err := range l.p.handle.ReadAll(ctx, after) {
-			if f == ReadRefused || !yield(r, err) {
+			if f == ReadRefused {
 				break
+			}
+			if !yield(r, err) {
+				return
 			}
 			if f == ReadCut {
 				break

@@ -15,8 +15,9 @@ var outcomeNames = [outcomes]string{
 	"answered", crm.Unknown.String(), crm.NotSent.String(), crm.NotApplied.String(), crm.Refused.String(),
 }
 
-// never are outcomes that no lookup has.
-var noLookup = map[string]bool{"lookup " + crm.Refused.String(): true}
+// noLookup are outcomes that no lookup has: this connector takes every answer but a
+// list of leads for unknown.
+var noLookup = map[string]bool{"lookup " + crm.Refused.String(): true, "lookup " + crm.NotApplied.String(): true}
 
 // Missing lists every landmark, transition and outcome that no run came to. Runs
 // that all keep their promises show nothing about what they never met.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+	"slices"
 
 	"github.com/leadonce/leadonce/engine/eventlog"
 )
@@ -113,7 +114,7 @@ func (w *world) post(s Step) {
 func (w *world) work(p *process) {
 	for range reach {
 		busy := false
-		for _, a := range w.actors {
+		for _, a := range slices.Clone(w.actors) { // one that panics ends, and is no actor any more
 			if a.process == p && a.worker && w.broken == nil {
 				w.step(a, None) // an idle one looks again
 				w.finish(a)
