@@ -11,6 +11,7 @@ import (
 
 	"github.com/leadonce/leadonce/engine"
 	"github.com/leadonce/leadonce/engine/crm"
+	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/job"
 )
 
@@ -234,6 +235,9 @@ func TestTheOrderIsAnotherOneInEveryRun(t *testing.T) {
 	}
 	a := engine.NewAgenda()
 	sweep(t, w, a)
+	if again := restored(t, w, snapshotOf(t, a)); string(snapshotOf(t, again)) != string(snapshotOf(t, a)) {
+		t.Fatal("the snapshot lists the jobs in another order")
+	}
 	for _, a := range []*engine.Agenda{restored(t, w, snapshotOf(t, a)), a} {
 		if got := handedOut(a); len(got) != 30 || !slices.IsSorted(got) {
 			t.Fatalf("jobs due at one time are handed out as %v", got)
@@ -261,11 +265,97 @@ func TestASweepThatFailsInTheMiddleGoesOnFromThere(t *testing.T) {
 
 func TestALongSweepIsSilent(t *testing.T) {
 	w, a := newWorld(crm.None), engine.NewAgenda()
-	for i := range 25_000 {
+	for i := range 19_999 {
 		w.append(t, fmt.Sprintf("other-%d", i), job.DeliveryRepeated{})
 	}
 	var reports []int
-	if err := a.Sweep(t.Context(), w.store, func(n int) { reports = append(reports, n) }); err != nil || len(reports) != 2 {
+	if err := a.Sweep(t.Context(), w.store, func(n int) { reports = append(reports, n) }); err != nil || !slices.Equal(reports, []int{10_000}) {
 		t.Fatalf("reports %v, %v", reports, err)
+	}
+	sweep(t, w, engine.NewAgenda()) // which reports to nobody
+}
+
+func TestAnAgendaSaysWhatItKnows(t *testing.T) {
+	w, a := newWorld(crm.None), engine.NewAgenda()
+	if c := a.Checkpoint(); c != (eventlog.Checkpoint{}) {
+		t.Errorf("before the first sweep, it has read up to %+v", c)
+	}
+	open, poisoned, done := w.accept(t, message(1, "a")), w.accept(t, message(2, "b")), w.accept(t, message(3, "c"))
+	w.poison(t, poisoned.Stream())
+	w.append(t, done.Stream(), job.NoEffectNeeded{})
+	sweep(t, w, a)
+	for stream, want := range map[string]bool{open.Stream(): true, poisoned.Stream(): true, done.Stream(): false, "update-7-9": false} {
+		if a.Knows(stream) != want {
+			t.Errorf("%s: known %t", stream, !want)
+		}
+	}
+	var last eventlog.Recorded
+	for r := range w.store.ReadAll(t.Context(), eventlog.Start) {
+		last = r
+	}
+	if c := a.Checkpoint(); c != eventlog.CheckpointOf(last) || c.Stream != done.Stream() {
+		t.Errorf("it has read up to %+v, the log ends with %+v", c, last)
+	}
+}
+
+func TestAJobThatWaitedIsCountedForEver(t *testing.T) {
+	w, a := newWorld(crm.None), engine.NewAgenda()
+	stream := w.accept(t, message(1, "hello")).Stream()
+	for _, c := range []struct {
+		event job.Event
+		want  engine.Backlog
+	}{
+		{job.JobClaimed{}, engine.Backlog{Open: 1}},
+		{job.ReconciliationNeeded{Human: true}, engine.Backlog{Human: 1}},
+		{job.ReconciliationNeeded{Human: true}, engine.Backlog{Human: 1}},
+		{job.LeadAbsent{How: job.ByOperator}, engine.Backlog{Open: 1}},
+		{job.JobClaimed{}, engine.Backlog{Open: 1}},
+		{job.ReconciliationNeeded{Human: true}, engine.Backlog{Human: 1}},
+		{job.LeadConfirmed{CRMID: "1"}, engine.Backlog{}},
+	} {
+		w.append(t, stream, c.event)
+		sweep(t, w, a)
+		if b := a.Backlog(); b != c.want {
+			t.Errorf("after %T: %+v, want %+v", c.event, b, c.want)
+		}
+	}
+}
+
+// TestAnOldVerdictEndsAJobThatWaits: it was given up, requeued, and stands before a
+// person by now.
+func TestAnOldVerdictEndsAJobThatWaits(t *testing.T) {
+	w, a := newWorld(crm.None), engine.NewAgenda()
+	stream := w.accept(t, message(1, "hello")).Stream()
+	sweep(t, w, a)
+	handedOut(a)
+	w.append(t, stream, job.JobDeadLettered{}, job.JobRequeued{}, job.JobClaimed{}, job.ReconciliationNeeded{Human: true})
+	sweep(t, w, a)
+	a.Done(stream, engine.Verdict{Schedule: job.Closed, Revision: 1})
+	if b := a.Backlog(); b != (engine.Backlog{Human: 1}) {
+		t.Fatalf("backlog %+v", b)
+	}
+}
+
+// TestAJobThatIsMovedStandsInTheWrongPlace: many jobs, each of them moved many times.
+func TestAJobThatIsMovedStandsInTheWrongPlace(t *testing.T) {
+	w, a := newWorld(crm.None), engine.NewAgenda()
+	want := map[string]time.Time{}
+	for i := range 1_000 {
+		stream := job.Key{Bot: bot, Update: int64(i*i) % 41}.Stream()
+		want[stream] = noon.Add(time.Duration(i*7919%1009) * time.Second)
+		w.append(t, stream, job.ClaimReleased{NotBefore: want[stream]})
+		sweep(t, w, a)
+	}
+	last := time.Time{}
+	for range len(want) {
+		due, _ := a.NextDue()
+		stream, ok := a.Next(due)
+		if !ok || !want[stream].Equal(due) || due.Before(last) {
+			t.Fatalf("%s is handed out at %s, want %s, after %s", stream, due, want[stream], last)
+		}
+		last = due
+	}
+	if _, ok := a.NextDue(); ok || len(want) < 15 {
+		t.Fatalf("%d jobs, and more", len(want))
 	}
 }

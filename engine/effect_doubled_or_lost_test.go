@@ -217,6 +217,26 @@ func TestTheOperationIsAnotherOneAfterARelease(t *testing.T) {
 	}
 }
 
+// TestAJobThatWasClaimedIsDeferredByALaterPlan: what is deferred is the first claim.
+func TestAJobThatWasClaimedIsDeferredByALaterPlan(t *testing.T) {
+	w := newWorld(crm.None)
+	key := w.accept(t, message(1, "hello"))
+	w.fail("create", down)
+	w.advance(t, w.engine("a", 0), key)
+	w.plan = func(k job.Key, u job.Update) job.Plan {
+		p := planPressesToo(k, u)
+		p.Defer = time.Hour
+		return p
+	}
+	w.time.advance(time.Minute)
+	w.advance(t, w.engine("b", 0), key)
+	wantPhase(t, w, key, job.Done)
+	second := w.accept(t, message(2, "hello"))
+	if v := w.advance(t, w.engine("b", 0), second); !v.At.Equal(w.time.Now().Add(time.Hour)) {
+		t.Errorf("a new job is due at %s", v.At)
+	}
+}
+
 func TestRetryAfterHoldsOneJobOnly(t *testing.T) {
 	w := newWorld(crm.None)
 	w.crm.retryAfter = 40 * time.Second

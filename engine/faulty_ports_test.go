@@ -21,6 +21,7 @@ const (
 	down             // proven: nothing happened
 	lostBefore       // no effect, and no answer
 	lostAfter        // the effect, and no answer
+	invalid          // the log will never take it
 
 	cut    // reads: an error after the first event
 	unseen // reads: the stream is not there yet
@@ -28,6 +29,7 @@ const (
 	lateEffect  // CRM: no answer, and the effect comes later
 	limited     // CRM: 429
 	refused     // CRM: never
+	unsent      // CRM: a lookup that did not leave
 	withoutID   // CRM: the effect, and a success without the id
 	unspecified // CRM: an error that is not classified
 )
@@ -61,6 +63,8 @@ func (l *faultyLog) Append(ctx context.Context, stream string, expected eventlog
 	switch l.w.at("append " + name) {
 	case down:
 		return eventlog.Appended{}, fmt.Errorf("append: %w", eventlog.ErrUnavailable)
+	case invalid:
+		return eventlog.Appended{}, fmt.Errorf("append: %w", eventlog.ErrInvalid)
 	case lostAfter:
 		_, _ = l.Log.Append(ctx, stream, expected, events...)
 		fallthrough
@@ -102,6 +106,7 @@ type simulatedCRM struct {
 	description crm.Description
 	indexLag    time.Duration // a lead is found when it is older
 	retryAfter  time.Duration // of limited
+	refusal     string        // the reason of refused
 
 	mu       sync.Mutex
 	leads    []lead                // in the order of their making, for ever
@@ -110,6 +115,7 @@ type simulatedCRM struct {
 	requests map[string]int    // creates that reached it, by operation
 	handed   map[string]string // CRM id → operation, of every receipt a create gave
 	open     map[string]int    // creates by operation that were not answered with a proof of no effect
+	asked    []crm.Operation   // of the connector; a lookup's without fields
 }
 
 type lead struct {
@@ -139,7 +145,7 @@ func newSimulatedCRM(w *world, class crm.Class) *simulatedCRM {
 		d.KeyValidity = validity
 	}
 	return &simulatedCRM{
-		w: w, description: d, indexLag: settle / 4, retryAfter: 5 * time.Second,
+		w: w, description: d, indexLag: settle / 4, retryAfter: 5 * time.Second, refusal: "422",
 		keys: map[string]remembered{}, requests: map[string]int{}, handed: map[string]string{}, open: map[string]int{},
 	}
 }
@@ -207,6 +213,7 @@ type connector struct {
 func (c *connector) Describe() crm.Description { return c.crm.description }
 
 func (c *connector) Create(ctx context.Context, op crm.Operation) (crm.Receipt, error) {
+	c.crm.note(op)
 	fault := c.crm.w.at("create")
 	if ctx.Err() != nil || fault == down {
 		return crm.Receipt{}, &crm.Error{Outcome: crm.NotSent, Reason: "shut down, or not connected"}
@@ -236,7 +243,7 @@ func (c *simulatedCRM) create(op crm.Operation, deadline time.Time, fault fault)
 	case limited:
 		return crm.Receipt{}, &crm.Error{Outcome: crm.NotApplied, Reason: "429", RetryAfter: c.retryAfter}
 	case refused:
-		return crm.Receipt{}, &crm.Error{Outcome: crm.Refused, Reason: "422"}
+		return crm.Receipt{}, &crm.Error{Outcome: crm.Refused, Reason: c.refusal}
 	}
 	c.open[op.ID]++
 	switch fault {
@@ -258,10 +265,20 @@ func (c *simulatedCRM) create(op crm.Operation, deadline time.Time, fault fault)
 	return receipt, nil
 }
 
-func (c *connector) Find(ctx context.Context, operation string, _ time.Time) ([]crm.Receipt, error) {
+func (c *simulatedCRM) note(op crm.Operation) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked = append(c.asked, op)
+}
+
+func (c *connector) Find(ctx context.Context, operation string, deadline time.Time) ([]crm.Receipt, error) {
+	c.crm.note(crm.Operation{ID: operation, Deadline: deadline})
 	fault := c.crm.w.at("find")
 	if fault == limited {
 		return nil, &crm.Error{Outcome: crm.NotApplied, Reason: "429", RetryAfter: c.crm.retryAfter}
+	}
+	if fault == unsent {
+		return nil, &crm.Error{Outcome: crm.NotSent, Reason: "not connected"}
 	}
 	if fault != none || ctx.Err() != nil {
 		return nil, &crm.Error{Outcome: crm.Unknown, Reason: "cut"}

@@ -132,8 +132,8 @@ func TestOneOfSeveralLeadsIsChosen(t *testing.T) {
 	w.crm.leads = append(w.crm.leads, lead{"L-2", s.OperationID, w.time.Now()}) // by somebody's hand
 	settled(w)
 	w.advance(t, e, key)
-	if s := wantPhase(t, w, key, job.NeedsReconciliation); !s.Human {
-		t.Fatal("not in front of a human")
+	if s := wantPhase(t, w, key, job.NeedsReconciliation); !s.Human || s.LastError != "2 leads carry this operation: L-1, L-2" {
+		t.Fatalf("human %t: %s", s.Human, s.LastError)
 	}
 	if v := w.advance(t, e, key); v.Schedule != job.Waiting {
 		t.Fatalf("verdict %+v, want waiting", v)
@@ -144,9 +144,33 @@ func TestOneOfSeveralLeadsIsChosen(t *testing.T) {
 	}
 }
 
+// TestALookupThatSaysNothingIsRepeatedInTime: a quarter of the job's age later, and
+// nothing is recorded.
+func TestALookupThatSaysNothingIsRepeatedInTime(t *testing.T) {
+	for _, f := range []fault{limited, unsent} {
+		w := newWorld(crm.Lookup)
+		w.crm.retryAfter = 0
+		key, e := ambiguous(t, w, lostAfter), w.engine("a", 0)
+		received := noon
+		settled(w)
+		w.fail("find", f)
+		want := w.time.Now().Add(w.time.Now().Sub(received) / 4)
+		if v := w.advance(t, e, key); v.Schedule != job.DueAt || !v.At.Equal(want) {
+			t.Errorf("fault %d: %+v, want %s", f, v, want)
+		}
+		wantHistory(t, w, key, "UpdateReceived", "JobClaimed", "ReconciliationNeeded")
+		if until := w.time.Now(); f == unsent { // and the connector rests
+			other := w.accept(t, message(2, "b"))
+			if v := w.advance(t, e, other); !v.At.After(until) {
+				t.Errorf("the next request leaves at once: %+v", v)
+			}
+		}
+	}
+}
+
 func TestALeadWithoutAnIDIsTakenForNone(t *testing.T) {
 	w := newWorld(crm.Lookup)
-	key, e := ambiguous(t, w, lostBefore), w.engine("a", 0)
+	key, e := ambiguous(t, w, lostAfter), w.engine("a", 0)
 	s := w.state(t, key)
 	w.crm.leads = append(w.crm.leads, lead{"", s.OperationID, w.time.Now()})
 	settled(w)

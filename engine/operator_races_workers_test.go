@@ -2,11 +2,13 @@ package engine_test
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/leadonce/leadonce/engine"
 	"github.com/leadonce/leadonce/engine/crm"
+	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/job"
 )
 
@@ -198,5 +200,38 @@ func TestAnUnsignedAct(t *testing.T) {
 		if _, err := w.engine("console", 0).Discard(t.Context(), key, by); err == nil {
 			t.Errorf("%+v: no error", by)
 		}
+	}
+}
+
+// TestAnActThatFailsShowsTheJobAsItIs.
+func TestAnActThatFailsShowsTheJobAsItIs(t *testing.T) {
+	w := newWorld(crm.None)
+	key := in(t, w, job.NeedsReconciliation)
+	before, e := w.state(t, key), w.engine("console", 0)
+	for name, c := range map[string]struct {
+		point  string
+		faults []fault
+		crmID  string
+		by     job.Signature
+		want   error
+	}{
+		"not signed":      {"read", nil, "L-1", job.Signature{}, nil},
+		"cannot be read":  {"read", []fault{down}, "L-1", operator, eventlog.ErrUnavailable},
+		"log down":        {"append LeadConfirmed", []fault{down}, "L-1", operator, eventlog.ErrUnavailable},
+		"outcome unknown": {"append LeadConfirmed", []fault{lostBefore, lostBefore, lostBefore}, "L-1", operator, errWeather},
+	} {
+		w.fail(c.point, c.faults...)
+		s, err := e.Resolve(t.Context(), key, c.crmID, c.by)
+		if err == nil || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: error %v, want %v", name, err, c.want)
+		}
+		if c.point != "read" && !reflect.DeepEqual(s, before) || c.faults == nil && s.Key != key {
+			t.Errorf("%s: shows %+v", name, s)
+		}
+	}
+	mustAct(t)(e.Resolve(t.Context(), key, "L-1", operator))
+	w.poison(t, key.Stream())
+	if s, err := e.Requeue(t.Context(), key, operator); !engine.IsStopped(err) || s.Phase != job.Done || s.Key != key {
+		t.Errorf("unreadable: %v, shows %+v", err, s)
 	}
 }

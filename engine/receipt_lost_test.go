@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/leadonce/leadonce/engine"
 	"github.com/leadonce/leadonce/engine/crm"
+	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/job"
 )
 
@@ -199,6 +201,9 @@ func TestAnOutcomeWithoutAReceiptIsOfferedForEver(t *testing.T) {
 	if _, err := w.engine("a", 0).Advance(t.Context(), key.Stream()); err == nil {
 		t.Fatal("no error")
 	}
+	if tried := 1000 - len(w.faults["append JobDeadLettered"]); tried != 10 {
+		t.Errorf("given up after %d tries", tried)
+	}
 	wantHistory(t, w, key, "UpdateReceived", "JobClaimed")
 	w.faults = map[string][]fault{}
 	w.time.advance(time.Hour)
@@ -225,8 +230,55 @@ func TestAReceiptIsOfferedAfterShutdownForEver(t *testing.T) {
 	if _, err := w.engine("a", 0).Advance(ctx, key.Stream()); err == nil {
 		t.Fatal("no error, but nothing is recorded")
 	}
-	if tried := 1000 - len(w.faults["append LeadConfirmed"]); tried < 5 {
+	if tried := 1000 - len(w.faults["append LeadConfirmed"]); tried != 10 {
 		t.Fatalf("given up after %d tries", tried)
+	}
+}
+
+// TestAReceiptThatTheLogRefusesIsOfferedForEver: no later try can end better.
+func TestAReceiptThatTheLogRefusesIsOfferedForEver(t *testing.T) {
+	w := newWorld(crm.None)
+	key := w.accept(t, message(1, "hello"))
+	w.fail("append LeadConfirmed", slices.Repeat([]fault{invalid}, 1000)...)
+	_, err := w.engine("a", 0).Advance(t.Context(), key.Stream())
+	if !errors.Is(err, eventlog.ErrInvalid) || !strings.Contains(err.Error(), "L-1") {
+		t.Fatalf("error %v, want one that says why, and names the lead", err)
+	}
+	if tried := 1000 - len(w.faults["append LeadConfirmed"]); tried != 10 {
+		t.Fatalf("given up after %d tries", tried)
+	}
+}
+
+// TestWhatIsRecordedIsNotReadAgain, nor is what a conflict voids a trouble.
+func TestWhatIsRecordedIsNotReadAgain(t *testing.T) {
+	w := newWorld(crm.None)
+	u := message(1, "hello")
+	key := w.accept(t, u)
+	w.fail("read", none, down)
+	w.advance(t, w.engine("a", 0), key)
+	if left := len(w.faults["read"]); left != 1 || len(w.seen.troubled) > 0 {
+		t.Errorf("read again, told of %q", w.seen.troubled)
+	}
+	w = newWorld(crm.None)
+	w.accept(t, u)
+	began := w.time.Now()
+	w.meanwhile("append LeadConfirmed", func() { w.quiet(func() { w.accept(t, u) }) })
+	w.advance(t, w.engine("a", 0), key)
+	if wantPhase(t, w, key, job.Done); !w.time.Now().Equal(began) || len(w.seen.troubled) > 0 {
+		t.Errorf("waited until %s, told of %q", w.time.Now(), w.seen.troubled)
+	}
+}
+
+// TestTheWaitsForTheLogGrow until they are a tenth of what the lease leaves.
+func TestTheWaitsForTheLogGrow(t *testing.T) {
+	w := newWorld(crm.None)
+	w.policy.RetryFirst = 10 * time.Millisecond
+	key, began := w.accept(t, message(1, "hello")), w.time.Now()
+	w.fail("append LeadConfirmed", slices.Repeat([]fault{down}, 40)...)
+	w.advance(t, w.engine("a", 0), key)
+	most := 40 * patient.LeaseMargin() / 10
+	if took := w.time.Now().Sub(began); took <= 40*w.policy.RetryFirst || took < most/3 || took > most {
+		t.Errorf("40 waits took %s, want up to %s", took, most)
 	}
 }
 

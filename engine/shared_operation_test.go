@@ -30,7 +30,7 @@ func TestT40_DoubleTap(t *testing.T) {
 	other := w.accept(t, press(3, "sell"))
 	w.run(t, e)
 	a, b := wantPhase(t, w, first, job.Done), wantPhase(t, w, second, job.Done)
-	if a.CRMID == "" || b.CRMID != "" || b.ConfirmedBy != first.String() {
+	if a.CRMID == "" || b.CRMID != "" || b.ConfirmedBy != first.String() || b.SharedCRMID != a.CRMID {
 		t.Fatalf("first %q, second %q by %q", a.CRMID, b.CRMID, b.ConfirmedBy)
 	}
 	wantHistory(t, w, second, "UpdateReceived", "NoEffectNeeded")

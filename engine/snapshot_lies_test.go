@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/leadonce/leadonce/engine"
 	"github.com/leadonce/leadonce/engine/crm"
+	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/job"
 )
 
@@ -89,11 +92,36 @@ func TestASnapshotOfSomethingElse(t *testing.T) {
 		"cut":                 {w, data[:len(data)/2]},
 		"empty":               {w, nil},
 		"without a position":  {w, []byte(`{"version":1}`)},
+		"of wrong types":      {w, bytes.Replace(data, []byte(`"revision":0,"due"`), []byte(`"revision":"0","due"`), 1)},
 		"moved":               {w, bytes.Replace(data, []byte(`"position":"1/1"`), []byte(`"position":"2/2"`), 1)},
 	} {
 		if a, err := engine.RestoreAgenda(t.Context(), c.w.store, c.data); err == nil {
 			t.Errorf("%s: restored as %+v", name, a.Checkpoint())
 		}
+	}
+}
+
+// TestASnapshotInWords: releases read each other's.
+func TestASnapshotInWords(t *testing.T) {
+	w, a := newWorld(crm.None), engine.NewAgenda()
+	due, waits, given, poisoned := w.accept(t, message(1, "a")), w.accept(t, message(2, "b")), w.accept(t, message(3, "c")), w.accept(t, message(4, "d"))
+	w.append(t, due.Stream(), job.DeliveryRepeated{}, job.JobClaimed{LeaseUntil: noon.Add(time.Minute)})
+	w.append(t, waits.Stream(), job.JobClaimed{}, job.ReconciliationNeeded{Human: true})
+	w.poison(t, poisoned.Stream())
+	w.append(t, given.Stream(), job.JobClaimed{})
+	sweep(t, w, a)
+	handedOut(a)
+	a.Done(given.Stream(), engine.Verdict{Schedule: job.Waiting, Revision: 1})
+	got := string(snapshotOf(t, a))
+	want := `{"version":1,"position":"10/10","stream":"update-7-3","revision":1,"event_id":"ID","jobs":[` +
+		`{"stream":"update-7-1","revision":2,"due":"2026-06-11T12:01:00Z"},{"stream":"update-7-2","revision":2,"waiting":true},` +
+		`{"stream":"update-7-3","revision":1,"waiting":true}],"stopped":["update-7-4"]}`
+	id, _ := json.Marshal(a.Checkpoint().EventID)
+	if want = strings.Replace(want, `"ID"`, string(id), 1); got != want {
+		t.Errorf("the snapshot is\n%s, want\n%s", got, want)
+	}
+	if b := restored(t, w, []byte(want)); b.Checkpoint() != a.Checkpoint() || b.Backlog() != (engine.Backlog{Open: 2, Human: 2}) {
+		t.Errorf("restored as %+v, read up to %+v", b.Backlog(), b.Checkpoint())
 	}
 }
 
@@ -105,6 +133,37 @@ func TestASnapshotOfAnAgendaThatHasReadNothing(t *testing.T) {
 	sweep(t, w, a)
 	if a.Backlog().Open != 1 {
 		t.Fatalf("backlog %+v", a.Backlog())
+	}
+}
+
+func TestASnapshotWhoseLogCannotBeRead(t *testing.T) {
+	w, a := newWorld(crm.None), engine.NewAgenda()
+	w.accept(t, message(1, "hello"))
+	sweep(t, w, a)
+	w.fail("read", down)
+	if _, err := engine.RestoreAgenda(t.Context(), &faultyLog{w.store, w}, snapshotOf(t, a)); !errors.Is(err, eventlog.ErrUnavailable) {
+		t.Fatalf("error %v, want the log's: it may be this very log", err)
+	}
+}
+
+// TestAllStoppedJobsAreTriedAfterARestart, also one of which nothing can be read.
+func TestAllStoppedJobsAreTriedAfterARestart(t *testing.T) {
+	w, a := newWorld(crm.None), engine.NewAgenda()
+	var streams []string
+	for i := range 3 {
+		streams = append(streams, job.Key{Bot: bot, Update: int64(i)}.Stream())
+		w.poison(t, streams[i])
+	}
+	sweep(t, w, a)
+	b := restored(t, w, snapshotOf(t, a))
+	if got := handedOut(b); !slices.Equal(got, streams) {
+		t.Fatalf("handed out %v, want %v", got, streams)
+	}
+	for _, stream := range streams {
+		b.Done(stream, engine.Verdict{Schedule: job.Closed, Revision: 0})
+	}
+	if b.Backlog() != (engine.Backlog{}) {
+		t.Fatalf("backlog %+v", b.Backlog())
 	}
 }
 

@@ -46,4 +46,12 @@ func TestALogThatCannotBeReadProvesNothing(t *testing.T) {
 	if stored || !errors.Is(err, eventlog.ErrUnavailable) {
 		t.Errorf("stored is %t, %v; want an error", stored, err)
 	}
+	w.fail("read", none, down)
+	if stored, err := w.engine("ingress", 0).Stored(t.Context(), message(1, "another")); stored || !errors.Is(err, eventlog.ErrUnavailable) {
+		t.Errorf("the variant cannot be read: stored is %t, %v; want an error", stored, err)
+	}
+	w.fail("read", none, down)
+	if stored, err := w.engine("ingress", 0).Stored(t.Context(), message(2, "hello")); stored || err != nil || len(w.faults["read"]) != 1 {
+		t.Errorf("nobody has the key: stored is %t, %v, after another read", stored, err)
+	}
 }

@@ -342,19 +342,28 @@ type witness struct {
 	recorded []string
 	called   []string
 	troubled []string
+
+	// listener, when set, is told the same.
+	listener engine.Observer
 }
 
-func (o *witness) Recorded(_ job.State, events []job.Event) {
+func (o *witness) Recorded(s job.State, events []job.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.listener != nil {
+		o.listener.Recorded(s, events)
+	}
 	for _, e := range events {
 		o.recorded = append(o.recorded, e.Name())
 	}
 }
 
-func (o *witness) Called(_ job.State, r engine.Request, _ time.Duration, err *crm.Error) {
+func (o *witness) Called(s job.State, r engine.Request, took time.Duration, err *crm.Error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.listener != nil {
+		o.listener.Called(s, r, took, err)
+	}
 	said := string(r)
 	if err != nil {
 		said += ": " + err.Outcome.String()

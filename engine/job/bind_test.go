@@ -17,6 +17,15 @@ func TestAPlanTakesTheOperationOfAnotherJob(t *testing.T) {
 		if refused := got.Undecodable != ""; refused != c.refused {
 			t.Errorf("business key %s: plan %+v", c.business, got)
 		}
+		if want := "its business key is the event key of " + c.business; c.refused && got.Undecodable != want {
+			t.Errorf("business key %s: the reason is %q", c.business, got.Undecodable)
+		}
+		// A claim of an earlier release stands, whatever it was for.
+		s.OperationID, s.Action, s.BusinessKey = "o", CreateLead, c.business
+		if got := s.Bind(Plan{Reason: "an edit"}); !got.Effect || got.Undecodable != "" || got.BusinessKey != c.business {
+			t.Errorf("claimed under %s, and bound to %+v", c.business, got)
+		}
+		s.OperationID = ""
 	}
 }
 

@@ -165,6 +165,33 @@ func TestPermitNeverLetsARequestOutliveItsKey(t *testing.T) {
 	}
 }
 
+// TestARepeatEndsWellBeforeItsKey: by the settle time and the difference of the
+// clocks, to the nanosecond.
+func TestARepeatEndsWellBeforeItsKey(t *testing.T) {
+	c := capabilities["idempotency_key"]
+	oldest := c.Validity - patient.CallTimeout - c.Settle - patient.ClockSkew
+	for age, want := range map[time.Duration]string{oldest - 1: "OutcomeUnknown", oldest: "ReconciliationNeeded"} {
+		s := State{Phase: Claimed, FirstSent: epoch.Add(-age), Claim: Claim{Fence: fence, At: epoch}}
+		if got := verdictOf(s.Record(fence, Outcome{Class: Unknown}, epoch, 0, Rules{patient, c})).event; got != want {
+			t.Errorf("first sent %s ago: %s, want %s", age, got, want)
+		}
+	}
+}
+
+// TestAFailedLookupWaitsLongerEachTime, until a person has to see to it.
+func TestAFailedLookupWaitsLongerEachTime(t *testing.T) {
+	for failed := range MaxLookups {
+		got := State{Phase: NeedsReconciliation, Lookups: failed}.NotFound("cut", epoch, 0.5, patient)
+		want := ReconciliationNeeded{Reason: "lookup failed: cut", NotBefore: epoch.Add(patient.Backoff(failed+1, 0.5))}
+		if failed == MaxLookups-1 {
+			want = ReconciliationNeeded{Reason: "20 times, the last: lookup failed: cut", Human: true}
+		}
+		if len(got) != 1 || got[0] != want {
+			t.Errorf("after %d failures: %+v, want %+v", failed, got, want)
+		}
+	}
+}
+
 func TestAnUnrepeatableRequestIsLookedUpOrShownToAHuman(t *testing.T) {
 	for name, c := range capabilities {
 		r := Rules{patient, c}

@@ -86,6 +86,25 @@ func TestWhatIsNoKeyIsRefused(t *testing.T) {
 	}
 }
 
+func TestABadKeySaysWhatIsWrongWithIt(t *testing.T) {
+	for s, want := range map[string]string{
+		"viber/1/2":                       "is not of the form telegram/<bot>/<update_id>",
+		"telegram/1":                      "is not of the form telegram/<bot>/<update_id>",
+		"telegram/1/2/0123456789abcdef/3": "is not of the form telegram/<bot>/<update_id>",
+		"telegram/x/2":                    "bot and update_id are whole numbers",
+		"telegram/1/x":                    "bot and update_id are whole numbers",
+		"telegram/1/2/abc":                "the variant is 16 small hexadecimal digits",
+		"telegram/1/2/0123456789ABCDEF":   "the variant is 16 small hexadecimal digits",
+		"telegram/+1/2":                   "is spelled telegram/1/2",
+		"telegram/-0/2":                   "is spelled telegram/0/2",
+		"telegram/1/007/0123456789abcdef": "is spelled telegram/1/7/0123456789abcdef",
+	} {
+		if _, err := ParseKey(s); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("ParseKey(%q): %v, want %q", s, err, want)
+		}
+	}
+}
+
 // TestOperationIDNeverChanges: a changed id would make a second lead for every
 // job that is open during the upgrade.
 func TestOperationIDNeverChanges(t *testing.T) {

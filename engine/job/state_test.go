@@ -32,6 +32,10 @@ func TestEvolveKeepsWhatAnUpdateWas(t *testing.T) {
 	if !reflect.DeepEqual(s, want) {
 		t.Errorf("received as %+v, want %+v", s, want)
 	}
+	u := Update{Bot: 7, ID: 42, Kind: "message", Chat: -5, User: 6, Fingerprint: "f", Raw: []byte("{}")}
+	if got := s.AsUpdate(); !reflect.DeepEqual(got, u) {
+		t.Errorf("the update is %+v, want %+v", got, u)
+	}
 }
 
 // claimed is a job whose second claim is under way.
@@ -213,5 +217,37 @@ func scheduled(before, after State, schedule Schedule, at time.Time) bool {
 		return after.Phase.Final() && !after.Human
 	default:
 		return after.Phase == before.Phase && after.NotBefore.Equal(before.NotBefore) && after.Human == before.Human
+	}
+}
+
+// TestDueOfLooksIntoAllButTheUpdate: what is most of a log is not decoded by a sweep.
+// A damaged one is due, and whoever takes it finds the damage.
+func TestDueOfLooksIntoAllButTheUpdate(t *testing.T) {
+	at := time.Unix(5, 0)
+	broken := 0
+	for _, name := range slices.Sorted(maps.Keys(wireByName)) {
+		schedule, due, err := DueOf(name, []byte("no JSON"), at)
+		if name == "UpdateReceived.v1" {
+			if schedule != DueAt || !due.Equal(at) || err != nil {
+				t.Errorf("a damaged update is %v at %s, error %v", schedule, due, err)
+			}
+			continue
+		}
+		if broken++; err == nil {
+			t.Errorf("a damaged %s is no error", name)
+		}
+	}
+	if broken < 10 {
+		t.Errorf("%d kinds of events were tried", broken)
+	}
+	for _, e := range jobEvents(t) {
+		name, data, err := Encode(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		schedule, due, err := DueOf(name, data, at)
+		if want, wantDue := Due(e, at); schedule != want || !due.Equal(wantDue) || err != nil {
+			t.Errorf("%s is %v at %s, error %v; want %v at %s", name, schedule, due, err, want, wantDue)
+		}
 	}
 }

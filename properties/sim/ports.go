@@ -25,7 +25,17 @@ type lateAppend struct {
 	expected eventlog.Expected
 	events   []eventlog.Proposed
 	actor    *actor
+	began    int // the turn of the actor
 	by       time.Time
+}
+
+// author is who made the append: its actor, or, when that is about something else by
+// now, one that nobody is any more.
+func (l lateAppend) author() *actor {
+	if a := l.actor; a.began != l.began {
+		return &actor{name: a.name, process: a.process, human: a.human, began: l.began}
+	}
+	return l.actor
 }
 
 // lateAppendMax is how long an append can be on its way.
@@ -40,7 +50,7 @@ func (l *log) Append(ctx context.Context, stream string, expected eventlog.Expec
 	case AppendLost:
 		return eventlog.Appended{}, unknown
 	case AppendLate:
-		w.late = append(w.late, lateAppend{stream, expected, events, w.current, w.now.Add(lateAppendMax)})
+		w.late = append(w.late, lateAppend{stream, expected, events, w.current, w.current.began, w.now.Add(lateAppendMax)})
 		return eventlog.Appended{}, unknown
 	case AckLost:
 		_, _ = w.append(ctx, w.current, false, stream, expected, events)
@@ -90,7 +100,7 @@ func (w *world) landAppends(all bool) {
 			w.late = append(w.late, l)
 			continue
 		}
-		_, err := w.append(context.Background(), l.actor, false, l.stream, l.expected, l.events)
+		_, err := w.append(context.Background(), l.author(), false, l.stream, l.expected, l.events)
 		w.tell("the late append of %s arrives: %v", l.events[0].Type, err)
 	}
 }
