@@ -29,6 +29,7 @@ const (
 	blockedByDiscard
 	repeated
 	lateAnswer
+	givenUpByTelegram
 	landmarks
 )
 
@@ -38,6 +39,7 @@ var landmarkNames = [landmarks]string{
 	"not repeatable any more", "refused by the CRM", "refused after an ambiguous attempt", "absent by lookup",
 	"absent by operator", "a second id", "made by another job", "blocked by a discarded one",
 	"delivered again", "answered after the deadline",
+	"given up by Telegram",
 }
 
 // outcomes are the classes of what came of a request.

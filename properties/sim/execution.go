@@ -82,8 +82,8 @@ func (e *execution) deliver(once bool) bool {
 	w := e.w
 	for _, q := range w.chats.enquiries {
 		under := slices.ContainsFunc(w.actors, func(a *actor) bool { return a.enquiry == q && !slices.Contains(e.stalled, a) })
-		if once || !q.acknowledged && !under {
-			e.running = w.deliver(w.chats.next(q.place(w)), w.processes[q.deliveries%len(w.processes)])
+		if once || !q.acknowledged && !under && !q.expired(w.now) {
+			e.running = w.deliver(w.chats.next(q.place(w), w.now), w.processes[q.deliveries%len(w.processes)])
 			return true
 		}
 	}
@@ -132,7 +132,7 @@ func (e *execution) state(shared bool) uint64 {
 		h = mix(h, uint64(l.by.UnixNano()), hashOf(l.stream), hashOf(l.events[0].Type))
 	}
 	for _, q := range w.chats.enquiries {
-		h = mix(h, uint64(q.deliveries), truth(q.acknowledged))
+		h = mix(h, uint64(q.deliveries), truth(q.acknowledged), uint64(q.first.UnixNano()))
 	}
 	for _, v := range w.byStream {
 		judged := mix(uint64(v.requests), uint64(v.tries), uint64(v.claim.request), truth(v.lapsed), uint64(v.claim.until.UnixNano()))

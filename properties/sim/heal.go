@@ -122,12 +122,12 @@ func (w *world) wait(alive func(*process) bool) (d time.Duration, ok bool) {
 // redeliver is Telegram, which sends what it has no 2xx for until it has one.
 func (w *world) redeliver(alive func(*process) bool) {
 	for _, e := range w.chats.enquiries {
-		for i := 0; !e.acknowledged && w.broken == nil; i++ {
+		for i := 0; !e.acknowledged && !e.expired(w.now) && w.broken == nil; i++ {
 			p := w.processes[i%len(w.processes)]
 			if !alive(p) {
 				continue
 			}
-			w.finish(w.deliver(w.chats.next(e.place(w)), p))
+			w.finish(w.deliver(w.chats.next(e.place(w), w.now), p))
 			w.breaks(i > 20, StoredIsAnswered, "%s is never answered 2xx", e.label())
 		}
 	}
@@ -165,7 +165,7 @@ func (w *world) judgeEnd() {
 		}
 	}()
 	for _, e := range w.chats.enquiries {
-		w.breaks(!w.stored(e), NothingDiscarded, "%s is in no stream", e.label())
+		w.breaks(!w.stored(e) && !e.expired(w.now), NothingDiscarded, "%s is in no stream", e.label())
 	}
 	for _, v := range w.jobs {
 		if v.enquiry == nil || w.unread(v) {
@@ -262,6 +262,9 @@ func (w *world) judgeReplay() {
 		before[i] = len(v.events)
 	}
 	for _, e := range w.chats.enquiries {
+		if !w.stored(e) {
+			continue // Telegram has given it up
+		}
 		e.acknowledged = false
 		w.finish(w.deliver(e, w.processes[0]))
 		w.breaks(!e.acknowledged, StoredIsAnswered, "%s is stored, and its next delivery is not answered 2xx", e.label())

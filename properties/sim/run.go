@@ -94,11 +94,12 @@ func (w *world) job(n int) *view {
 }
 
 func (w *world) post(s Step) {
-	e := w.chats.next(s.A)
-	if e == nil {
+	e := w.chats.next(s.A, w.now)
+	switch {
+	case e == nil, e.acknowledged && w.plan.Faults>>Redelivered&1 == 0:
 		return
-	}
-	if e.acknowledged && w.plan.Faults>>Redelivered&1 == 0 {
+	case e.expired(w.now):
+		w.cover.hit(givenUpByTelegram)
 		return
 	}
 	a := w.deliver(e, w.processes[index(s.N, len(w.processes))])

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/leadonce/leadonce/ingress/telegram"
 )
@@ -23,6 +24,22 @@ type enquiry struct {
 	refused      bool   // by the CRM, for ever
 	acknowledged bool
 	deliveries   int
+	first        time.Time // when it was first delivered
+}
+
+// How long Telegram goes on with an update that it has no 2xx for.
+const (
+	messageLife  = 24 * time.Hour
+	callbackLife = 150 * time.Second
+)
+
+// expired reports whether Telegram has given the update up.
+func (e *enquiry) expired(at time.Time) bool {
+	life := messageLife
+	if e.name == "callback_query" {
+		life = callbackLife
+	}
+	return e.deliveries > 0 && !e.acknowledged && at.Sub(e.first) > life
 }
 
 func newTelegram(people []sent, updates []int, refused uint64) *telegramSide {
@@ -49,7 +66,7 @@ func (t *telegramSide) has(i int) bool {
 
 // next is the enquiry that is sent when the a-th is to be: the head of its
 // chat's queue, or it itself once more.
-func (t *telegramSide) next(a int) *enquiry {
+func (t *telegramSide) next(a int, at time.Time) *enquiry {
 	if len(t.enquiries) == 0 {
 		return nil
 	}
@@ -58,7 +75,7 @@ func (t *telegramSide) next(a int) *enquiry {
 		if e == wanted {
 			break
 		}
-		if e.bot == wanted.bot && e.chat == wanted.chat && !e.acknowledged {
+		if e.bot == wanted.bot && e.chat == wanted.chat && !e.acknowledged && !e.expired(at) {
 			return e
 		}
 	}
@@ -86,7 +103,9 @@ func (w *world) deliver(e *enquiry, p *process) *actor {
 	case e.deliveries > 0:
 		w.happen(Redelivered)
 	}
-	e.deliveries++
+	if e.deliveries++; e.deliveries == 1 {
+		e.first = w.now
+	}
 	request := &http.Request{
 		Method: http.MethodPost, ProtoMajor: 1, ProtoMinor: 1, RemoteAddr: "t:1", ContentLength: int64(len(raw)),
 		Header: http.Header{telegram.SecretHeader: {"secret"}},
