@@ -149,8 +149,11 @@ func (w *world) claimed(v *view, by *actor, e job.JobClaimed) {
 	v.claim = claim{by: by, request: -1}
 	v.claim.prolong(by, e.LeaseUntil, e.Deadline)
 	if by != nil && by.process != nil {
+		v.claim.turn = w.turnOf(by)
 		w.breaks(by.process.now().Before(v.state.NotBefore), CRMIsSpared, "%s claims %s before it is due", by.name, v.stream)
-		by.fence, by.fenced, by.claimed = uint64(len(v.events)-1), v.stream, w.now.UnixNano()
+		if v.claim.turn == by.began {
+			by.fence, by.fenced, by.claimed = uint64(len(v.events)-1), v.stream, w.now.UnixNano()
+		}
 		w.breaks(!strings.HasPrefix(by.name, e.Worker) && !by.human, OnlyUnderClaim, "%s claims %s as %s", by.name, v.stream, e.Worker)
 	}
 	if v.state.Attempts > 0 {
@@ -174,7 +177,7 @@ func (w *world) lapse(v *view, by *actor) {
 
 // mine reports whether the job's claim is the actor's own.
 func (w *world) mine(v *view, by *actor) bool {
-	return by != nil && by.fenced == v.stream && by.fence == v.state.Claim.Fence
+	return by != nil && v.claim.by == by && v.claim.turn == w.turnOf(by)
 }
 
 func nameOf(a *actor) string {
@@ -215,7 +218,7 @@ func (w *world) confirmed(v *view, by *actor, e job.LeadConfirmed) {
 	}
 	o := w.crm.op(v.enquiry.operation)
 	if e.How == job.ByLookup {
-		n := o.hits(by)
+		n := w.hits(o, by)
 		w.breaks(n != 1, VerdictIsRight, "%s is confirmed with %s, and the lookup found %d leads", v.stream, e.CRMID, n)
 	}
 	for _, l := range o.leads {

@@ -11,6 +11,7 @@ import (
 // claim is a job's newest claim, as the judge saw it recorded.
 type claim struct {
 	by       *actor
+	turn     int       // of by
 	deadline time.Time // by the clock of by
 	until    time.Time // the end of its lease, in true time
 	request  int       // the newest create that left under it, of the operation; -1 for none
@@ -129,6 +130,7 @@ func (w *world) judgeReconciliation(v *view, by *actor, e job.ReconciliationNeed
 // lookup is what an actor was told of an operation when it last looked it up.
 type lookup struct {
 	by   *actor
+	turn int
 	hits int // leads; -1 while there is no proper answer
 }
 
@@ -153,18 +155,18 @@ func (w *world) heard(operation string, body []byte, f Fault) {
 
 func (w *world) tells(o *operated, hits int) {
 	for i := range o.lookups {
-		if o.lookups[i].by == w.current {
-			o.lookups[i].hits = hits
+		if l := &o.lookups[i]; l.by == w.current && l.turn == w.current.began {
+			l.hits = hits
 			return
 		}
 	}
-	o.lookups = append(o.lookups, lookup{w.current, hits})
+	o.lookups = append(o.lookups, lookup{w.current, w.current.began, hits})
 }
 
-// hits is how many leads the actor's newest lookup of the operation found.
-func (o *operated) hits(by *actor) int {
+// hits is how many leads the actor's lookup of the operation found in that turn.
+func (w *world) hits(o *operated, by *actor) int {
 	for _, l := range o.lookups {
-		if l.by == by {
+		if l.by == by && l.turn == w.turnOf(by) {
 			return l.hits
 		}
 	}
@@ -185,7 +187,7 @@ func (w *world) judgeAbsence(v *view, by *actor, e job.LeadAbsent) {
 	made := o.made()
 	w.breaks(len(made) > 0, AbsenceIsProven, "%s is said to have no lead, and has %v", v.stream, made)
 	if e.How == job.ByLookup {
-		w.breaks(o.hits(by) != 0, AbsenceIsProven, "%s is said to have no lead, and the lookup did not say so", v.stream)
+		w.breaks(w.hits(o, by) != 0, AbsenceIsProven, "%s is said to have no lead, and the lookup did not say so", v.stream)
 	}
 	for i, r := range o.requests {
 		if !r.proof && w.now.Before(r.deadline.Add(settle)) {

@@ -29,13 +29,13 @@ type lateAppend struct {
 	by       time.Time
 }
 
-// author is who made the append: its actor, or, when that is about something else by
-// now, one that nobody is any more.
-func (l lateAppend) author() *actor {
-	if a := l.actor; a.began != l.began {
-		return &actor{name: a.name, process: a.process, human: a.human, began: l.began}
+// turnOf is the turn of the actor to which what it records belongs: an append that
+// arrives late is of the turn in which it was made.
+func (w *world) turnOf(a *actor) int {
+	if w.landing != nil && w.landing.actor == a {
+		return w.landing.began
 	}
-	return l.actor
+	return a.began
 }
 
 // lateAppendMax is how long an append can be on its way.
@@ -100,7 +100,9 @@ func (w *world) landAppends(all bool) {
 			w.late = append(w.late, l)
 			continue
 		}
-		_, err := w.append(context.Background(), l.author(), false, l.stream, l.expected, l.events)
+		w.landing = &l
+		_, err := w.append(context.Background(), l.actor, false, l.stream, l.expected, l.events)
+		w.landing = nil
 		w.tell("the late append of %s arrives: %v", l.events[0].Type, err)
 	}
 }

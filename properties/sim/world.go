@@ -27,14 +27,15 @@ var noon = time.Date(2026, 6, 11, 12, 0, 0, 0, time.UTC)
 // world is one log, one CRM, one Telegram and one time, and all that acts in
 // them. Nothing in it runs by itself: step is the scheduler's.
 type world struct {
-	plan  Plan
-	now   time.Time // the true time
-	parts parts
-	store eventlog.Log // the judge's handle
-	late  []lateAppend
-	crm   *simulatedCRM
-	chats *telegramSide
-	ids   ids
+	plan    Plan
+	now     time.Time // the true time
+	parts   parts
+	store   eventlog.Log // the judge's handle
+	late    []lateAppend
+	landing *lateAppend // that is recorded at this moment
+	crm     *simulatedCRM
+	chats   *telegramSide
+	ids     ids
 
 	processes []*process
 	actors    []*actor // workers first, then who is alive of the others
