@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -83,6 +84,7 @@ func simulate(c *cobra.Command, s sim.Soak, save string) error {
 	s.Progress = func(runs int, took time.Duration) {
 		fmt.Fprintf(progress, "%9d runs, %.0f a second\n", runs, float64(runs)/took.Seconds())
 	}
+	debug.SetGCPercent(3000) // a run leaves nothing behind, and the next one needs as much
 	found, cover := s.Run(c.Context())
 	cover.Print(out)
 	if found == nil {

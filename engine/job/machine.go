@@ -69,6 +69,16 @@ func EventNames() []string {
 
 var compiled = compile(transitions)
 
+// leaving has the rows of the table by the phase that they lead from. A machine is
+// made for one or two events, and looplab/fsm takes the time for every row it gets.
+var leaving = func() map[Phase]fsm.Events {
+	by := map[Phase]fsm.Events{}
+	for _, row := range compiled {
+		by[Phase(row.Src[0])] = append(by[Phase(row.Src[0])], row)
+	}
+	return by
+}()
+
 // compile turns the table into looplab/fsm's form, one description per pair of
 // event and phase.
 func compile(table []transition) fsm.Events {
@@ -87,25 +97,34 @@ func compile(table []transition) fsm.Events {
 
 // Machine walks one job through the table. It is made for one call and never
 // shared: looplab/fsm's Event is not safe for concurrent use.
-type Machine struct{ fsm *fsm.FSM }
+type Machine struct {
+	fsm  *fsm.FSM
+	from Phase // fsm has the rows that lead from it
+}
 
 // NewMachine is a machine that stands in phase, the fold of the job's events.
-func NewMachine(phase Phase) Machine {
-	m := fsm.NewFSM(string(New), compiled, nil)
-	m.SetState(string(phase))
-	return Machine{m}
+func NewMachine(phase Phase) *Machine {
+	return &Machine{fsm.NewFSM(string(phase), leaving[phase], nil), phase}
+}
+
+// here is looplab/fsm's machine with the rows of the phase in which it stands.
+func (m *Machine) here() *fsm.FSM {
+	if m.Phase() != m.from {
+		*m = *NewMachine(m.Phase())
+	}
+	return m.fsm
 }
 
 // Phase is where the machine stands.
-func (m Machine) Phase() Phase { return Phase(m.fsm.Current()) }
+func (m *Machine) Phase() Phase { return Phase(m.fsm.Current()) }
 
 // Can reports whether the table allows the event now.
-func (m Machine) Can(e Event) bool { return m.fsm.Can(e.Name()) }
+func (m *Machine) Can(e Event) bool { return m.here().Can(e.Name()) }
 
 // Fire makes the transition of an event that is recorded.
-func (m Machine) Fire(ctx context.Context, e Event) error {
+func (m *Machine) Fire(ctx context.Context, e Event) error {
 	// A cancelled context would wedge the machine for good (looplab/fsm#115).
-	err := m.fsm.Event(context.WithoutCancel(ctx), e.Name())
+	err := m.here().Event(context.WithoutCancel(ctx), e.Name())
 	var same fsm.NoTransitionError
 	if errors.As(err, &same) && same.Err == nil {
 		return nil // the row keeps the phase
@@ -118,13 +137,19 @@ func (m Machine) Fire(ctx context.Context, e Event) error {
 
 // Allows returns an error that names the first of the events that the table does
 // not allow, one after the other. The machine stands where it stood.
-func (m Machine) Allows(events ...Event) error {
-	defer m.fsm.SetState(m.fsm.Current())
-	for _, e := range events {
-		if !m.Can(e) {
-			return fmt.Errorf("%s is not allowed in phase %s", e.Name(), m.Phase())
+func (m *Machine) Allows(events ...Event) error {
+	ahead := m
+	for i, e := range events {
+		if !ahead.Can(e) {
+			return fmt.Errorf("%s is not allowed in phase %s", e.Name(), ahead.Phase())
 		}
-		if err := m.Fire(context.Background(), e); err != nil {
+		if i == len(events)-1 {
+			break
+		}
+		if ahead == m {
+			ahead = NewMachine(m.Phase())
+		}
+		if err := ahead.Fire(context.Background(), e); err != nil {
 			return err
 		}
 	}

@@ -91,7 +91,7 @@ func TestMachineIsTheTable(t *testing.T) {
 	}
 }
 
-func machineAfter(t *testing.T, path []Event) Machine {
+func machineAfter(t *testing.T, path []Event) *Machine {
 	m := NewMachine(New)
 	for _, e := range path {
 		if err := m.Fire(t.Context(), e); err != nil {

@@ -1,6 +1,10 @@
 package job
 
-import "time"
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
 
 // State is a job as its events tell it. The zero State is a job without events.
 type State struct {
@@ -235,12 +239,21 @@ func Due(e Event, at time.Time) (Schedule, time.Time) {
 	}
 }
 
-// DueOf is Due of a recorded event, with Decode's error. It does not look into an
-// UpdateReceived, which is most of a log's bytes: that job is due whatever the
-// update says, and whoever takes it then finds out whether it can be decoded.
+// DueOf is Due of a recorded event, with Decode's error. It looks no further into an
+// event than it must where the job is due anyway: whoever takes it then finds out
+// whether it can be decoded. Those events are most of a log.
 func DueOf(wireName string, data []byte, at time.Time) (Schedule, time.Time, error) {
-	if wireName == received {
+	switch wireName {
+	case wireReceived:
 		return DueAt, at, nil
+	case wireClaimed:
+		var lease struct {
+			Until time.Time `json:"lease_until"`
+		}
+		if err := json.Unmarshal(data, &lease); err != nil {
+			return Unchanged, time.Time{}, fmt.Errorf("decode %s: %w", wireName, err)
+		}
+		return DueAt, lease.Until, nil
 	}
 	e, err := Decode(wireName, data)
 	if err != nil {
@@ -250,4 +263,4 @@ func DueOf(wireName string, data []byte, at time.Time) (Schedule, time.Time, err
 	return schedule, due, nil
 }
 
-var received = currentName[UpdateReceived{}.Name()]
+var wireReceived, wireClaimed = currentName[UpdateReceived{}.Name()], currentName[JobClaimed{}.Name()]

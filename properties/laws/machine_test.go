@@ -69,7 +69,7 @@ type walker struct {
 }
 
 // after is a new machine that was led along the path.
-func (w *walker) after(path []job.Event) job.Machine {
+func (w *walker) after(path []job.Event) *job.Machine {
 	m := job.NewMachine(job.New)
 	for _, e := range path {
 		if err := m.Fire(w.t.Context(), e); err != nil {

@@ -1,8 +1,11 @@
 package sim
 
 import (
+	"strings"
+
 	"github.com/leadonce/leadonce/engine"
 	"github.com/leadonce/leadonce/engine/crm"
+	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/job"
 )
 
@@ -54,6 +57,27 @@ type Coverage struct {
 	finds       [outcomes]int
 	transitions [32]int
 	pairs       [faults][faults]int32
+
+	decoded map[string]job.Event // by their bytes: most events come again in later runs
+}
+
+// decodedMax bounds what is remembered of decoded events.
+const decodedMax = 4096
+
+// decode is job.Decode, remembered from run to run.
+func (c *Coverage) decode(p eventlog.Proposed) (job.Event, error) {
+	if e, ok := c.decoded[string(p.Data)]; ok && strings.HasPrefix(p.Type, e.Name()) {
+		return e, nil
+	}
+	e, err := job.Decode(p.Type, p.Data)
+	if err != nil {
+		return nil, err
+	}
+	if c.decoded == nil || len(c.decoded) >= decodedMax {
+		c.decoded = make(map[string]job.Event, decodedMax)
+	}
+	c.decoded[string(p.Data)] = e
+	return e, nil
 }
 
 func (c *Coverage) hit(l landmark) { c.landmarks[l]++ }

@@ -50,7 +50,7 @@ func (w *world) recorded(v *view, by *actor, p eventlog.Proposed) {
 		each := hashOfEvent(p.Type, p.Time, p.Data)
 		v.hash, w.logHash = mix(v.hash, each), mix(w.logHash, each)
 	}
-	event, err := job.Decode(p.Type, p.Data)
+	event, err := w.cover.decode(p)
 	if err != nil {
 		v.stopped = true
 		v.events = append(v.events, nil)
@@ -266,7 +266,7 @@ func (w *world) told(operation, crmID string) {
 func (w *world) asked(p *process, wait time.Duration) {
 	until := w.now.Add(min(wait, retryMax))
 	if until.After(p.leftAlone) {
-		p.leftAlone, p.askedAt = until, w.now.UnixNano()
+		p.leftAlone, p.asked = until, w.calls
 	}
 }
 

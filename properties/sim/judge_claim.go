@@ -52,7 +52,7 @@ func (w *world) requested(o *operated, deadline time.Time) {
 	w.breaks(v.enquiry != nil && v.enquiry.operation != o.id, OperationIDStable, "%s sends operation %s for %s", a.name, o.id, v.stream)
 	w.judgeRepeat(o, deadline)
 	w.breaks(v.requests > w.plan.Attempts, CRMIsSpared, "%s is sent %d times, with a budget of %d", a.fenced, v.requests, w.plan.Attempts)
-	w.breaks(w.now.Before(a.process.leftAlone) && a.claimed > a.process.askedAt, CRMIsSpared, "%s sends a create, and the CRM asked to be left alone", a.name)
+	w.breaks(w.now.Before(a.process.leftAlone) && a.began > a.process.asked, CRMIsSpared, "%s sends a create, and the CRM asked to be left alone", a.name)
 }
 
 // judgeRepeat judges the newest create: beside an earlier one of unknown effect it may

@@ -33,7 +33,7 @@ type process struct {
 	told     uint64 // digest of what the CRM said, for the explorer
 
 	leftAlone time.Time // until when the CRM asked this process to wait
-	askedAt   int64     // when it did, in nanoseconds of the true time
+	asked     int       // calls of ports before it did: a turn that had begun goes on
 }
 
 // now is the time by the process's own clock.
