@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 )
 
 // actor is one flow of the engine's code: a worker, a delivery, or an operator's
@@ -29,8 +30,9 @@ type actor struct {
 	failures int    // and how many did
 	began    int    // calls of ports before this turn
 	receipts []receipt
-	enquiry  *enquiry // of a delivery
-	history  uint64   // digest of what it has been told, for the explorer
+	enquiry  *enquiry  // of a delivery
+	asked    time.Time // until when the answer in its hands asks to leave the CRM alone
+	history  uint64    // digest of what it has been told, for the explorer
 }
 
 // receipt is a CRM id that the actor has been told.

@@ -57,6 +57,7 @@ func (w *world) recorded(v *view, by *actor, p eventlog.Proposed) {
 		return
 	}
 	v.events = append(v.events, event)
+	w.obeys(by)
 	if !v.isJob {
 		w.reserved(v, event)
 		return
@@ -262,12 +263,16 @@ func (w *world) told(operation, crmID string) {
 	}
 }
 
-// asked notes that the process was asked to leave the CRM alone.
-func (w *world) asked(p *process, wait time.Duration) {
-	until := w.now.Add(min(wait, retryMax))
-	if until.After(p.leftAlone) {
-		p.leftAlone, p.asked = until, w.calls
+// obeys notes that the actor's process knows by now how long the CRM asked it to be
+// left alone: it has gone on from the answer.
+func (w *world) obeys(a *actor) {
+	if a == nil || a.asked.IsZero() {
+		return
 	}
+	if p := a.process; a.asked.After(p.leftAlone) {
+		p.leftAlone, p.asked = a.asked, w.calls
+	}
+	a.asked = time.Time{}
 }
 
 // unanswered notes that the answer, and with it any proof, is lost.
@@ -275,6 +280,7 @@ func (w *world) unanswered(o *operated, number int) { o.requests[number].proof =
 
 // turned judges what a worker leaves behind when its turn is over.
 func (w *world) turned(a *actor, t engine.Turn) {
+	w.obeys(a)
 	v := w.view(t.Stream)
 	if t.Stopped || v.stopped {
 		return

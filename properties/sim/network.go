@@ -49,7 +49,7 @@ func (n *network) heed(a httponce.Answer) {
 		return
 	}
 	if wait := httponce.RetryAfter(a.Header, n.p.now()); wait > 0 {
-		n.p.w.asked(n.p, wait)
+		n.p.w.current.asked = n.p.w.now.Add(min(wait, retryMax))
 	}
 }
 
