@@ -59,7 +59,7 @@ const (
 var faultNames = [faults]string{
 	"none", "append refused", "append lost", "acknowledgement lost", "append late", "read refused", "read cut",
 	"read stale", "not connected", "cut before", "cut after", "effect late", "rate limited",
-	"rate limited until a date", "rate limited", "rate limited until yesterday", "rate limited for a year",
+	"rate limited until a date", "rate limited without a time", "rate limited until yesterday", "rate limited for a year",
 	"error before", "error after", "not executed", "unavailable before", "unavailable after", "no id",
 	"error inside a success", "error inside a success, after", "HTML before", "HTML after", "bad request after",
 	"accepted for later", "redirect to a login", "refused this time", "duplicated", "duplicated late", "lookup lags", "answer lost",

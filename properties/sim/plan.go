@@ -10,23 +10,23 @@ import (
 // in every situation, so each part of a plan is a plan.
 type Plan struct {
 	Setup
-	Steps []Step `json:"steps"`
+	Steps []Step
 }
 
 // Setup is the world in which a plan is carried out.
 type Setup struct {
-	Class     crm.Class `json:"class"`
-	Processes int       `json:"processes"`          // 1 to MaxProcesses
-	Workers   int       `json:"workers"`            // of each process, 1 to MaxWorkers
-	Clocks    []int     `json:"clocks,omitempty"`   // per process, an index into the skews
-	Updates   []int     `json:"updates"`            // what people send: indices of Updates
-	Refused   uint64    `json:"refused,omitempty"`  // bit i: the CRM refuses the operation of Updates[i] for ever
-	Snapshots bool      `json:"snapshot,omitempty"` // processes keep the agenda over a restart
-	Attempts  int       `json:"attempts"`           // the policy's budget
-	Faults    uint64    `json:"faults"`             // bit f: the fault f may happen
-	Steady    bool      `json:"steady,omitempty"`   // no jitter: every wait is half its bound
+	Class     crm.Class
+	Processes int    // 1 to MaxProcesses
+	Workers   int    // of each process, 1 to MaxWorkers
+	Clocks    []int  // per process, an index into the skews
+	Updates   []int  // what people send: indices of Updates
+	Refused   uint64 // bit i: the CRM refuses the operation of Updates[i] for ever
+	Snapshots bool   // processes keep the agenda over a restart
+	Attempts  int    // the policy's budget
+	Faults    uint64 // bit f: the fault f may happen
+	Steady    bool   // no jitter: every wait is half its bound
 
-	Parts *Parts `json:"-"` // in place of the simulation's own
+	Parts *Parts // in place of the simulation's own
 }
 
 // Limits of a Setup.
@@ -37,10 +37,10 @@ const (
 
 // Step is one thing that happens. A, N and F are taken modulo what is possible.
 type Step struct {
-	Kind Kind `json:"k"`
-	A    int  `json:"a,omitempty"` // an actor, process, update or job
-	N    int  `json:"n,omitempty"` // how far, how long, or which
-	F    int  `json:"f,omitempty"` // which of the faults that can happen there; 0 for none
+	Kind Kind
+	A    int // an actor, process, update or job
+	N    int // how far, how long, or which
+	F    int // which of the faults that can happen there; 0 for none
 }
 
 // Kind is what a step does.

@@ -78,9 +78,8 @@ func (c *Coverage) MissingPairs() (names []string) {
 	return names
 }
 
-// Print writes the summary of a search.
+// Print writes every count.
 func (c *Coverage) Print(w io.Writer) {
-	met, all := c.Pairs()
 	counts := c.counted()
 	group := func(title string, of func(name string) bool) {
 		fmt.Fprintf(w, "\n%s\n", title)
@@ -99,8 +98,15 @@ func (c *Coverage) Print(w io.Writer) {
 	group("requests", isRequest)
 	group("transitions", func(n string) bool { return !isLandmark(n) && !isRequest(n) && !isFault(n) })
 	group("runs with", isFault)
-	fmt.Fprintf(w, "\n%d runs, %d calls of ports, %d of %d pairs of faults in one run\n", c.Runs, c.Calls, met, all)
-	if missing := c.Missing(); len(missing) > 0 {
-		fmt.Fprintf(w, "not met: %s\n", strings.Join(missing, ", "))
-	}
+	fmt.Fprintln(w)
+}
+
+// Summarize writes what was covered, in a table of four lines.
+func (c *Coverage) Summarize(w io.Writer) {
+	met, all := c.Pairs()
+	counts := c.counted()
+	fmt.Fprintf(w, "  %-44s %12d\n", "runs", c.Runs)
+	fmt.Fprintf(w, "  %-44s %12d\n", "calls of ports", c.Calls)
+	fmt.Fprintf(w, "  %-44s %6d of %d\n", "situations, transitions, outcomes, faults", len(counts)-len(c.Missing()), len(counts))
+	fmt.Fprintf(w, "  %-44s %6d of %d\n", "pairs of faults in one run", met, all)
 }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -160,30 +159,4 @@ func (p Plan) Check() error {
 	default:
 		return nil
 	}
-}
-
-// MarshalText and UnmarshalText: a kind stands in JSON by its name.
-
-// MarshalText is the kind's name.
-func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// UnmarshalText reads the kind's name.
-func (k *Kind) UnmarshalText(text []byte) error {
-	i := slices.Index(kindNames[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("plan: a step of the unknown kind %q", text)
-	}
-	*k = Kind(i)
-	return nil
-}
-
-var _ json.Unmarshaler = (*Plan)(nil)
-
-// UnmarshalJSON reads a plan that was kept, and checks it.
-func (p *Plan) UnmarshalJSON(data []byte) error {
-	type plain Plan
-	if err := json.Unmarshal(data, (*plain)(p)); err != nil {
-		return err
-	}
-	return p.Check()
 }

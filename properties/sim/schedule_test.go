@@ -1,8 +1,8 @@
 package sim
 
 import (
-	"encoding/json"
-	"reflect"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -38,22 +38,12 @@ func FuzzSchedule(f *testing.F) {
 
 // same compares plans; an empty list is no list.
 func same(a, b Plan) bool {
-	x, err1 := json.Marshal(a)
-	y, err2 := json.Marshal(b)
-	return err1 == nil && err2 == nil && string(x) == string(y)
+	return fmt.Sprint(a) == fmt.Sprint(b) && equal(a.Setup, b.Setup) && slices.Equal(a.Steps, b.Steps)
 }
 
-func TestAPlanSurvivesJSON(t *testing.T) {
+func TestAPlanSurvivesItsSchedule(t *testing.T) {
 	for seed := range uint64(200) {
 		p := Draw(Seeded(seed), "")
-		data, err := json.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var read Plan
-		if err := json.Unmarshal(data, &read); err != nil || !reflect.DeepEqual(p, read) {
-			t.Fatalf("seed %d: %+v is read as %+v (%v)", seed, p, read, err)
-		}
 		parsed, err := ParseSchedule(p.String())
 		if err != nil || !same(p, parsed) {
 			t.Fatalf("seed %d: %s is parsed as %s (%v)", seed, p, parsed, err)
