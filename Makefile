@@ -22,23 +22,24 @@ lint: ## formatting, vet and staticcheck, at the versions in go.mod
 	go vet ./...
 	go tool staticcheck ./...
 
-properties: ## every execution with two troubles, and each plan twice
+properties: ## every execution with two troubles (of shared operations, with one), and each plan twice; a few minutes
 	LEADONCE_EXPLORE=2 go test -count=1 -timeout 20m -v -run 'NoExecution' ./properties/sim
 	go test -count=1 -timeout 20m -run 'APlanIsOneRun' -cpu 1,2 ./properties/sim -replays 20000
 
 # For example: make properties-long TIME=8h
 TIME = 10m
-properties-long: ## the searches with fresh seeds, each for TIME (10m)
+properties-long: ## the searches with fresh seeds, one after the other, each for TIME (10m)
 	LEADONCE_PROPERTIES_TIME=$(TIME) go test -count=1 -timeout 0 -v -run 'NoRun' ./properties/sim
 	LEADONCE_PROPERTIES_TIME=$(TIME) go test -count=1 -timeout 0 ./properties/ports
 
-defects: ## plant each seeded defect, and see it caught from 20 seeds; prints the table
+defects: ## plant each seeded defect, and see it caught from 20 seeds; prints the table; some minutes
 	LEADONCE_DEFECTS=all go test -count=1 -timeout 30m -v -run 'EverySeeded|Undamaged' ./properties/defects
 
 defect: ## one of them, found and told: make defect NAME=RetryAfterTimeout
-	LEADONCE_DEFECTS=$(NAME) go test -count=1 -timeout 30m -v -run 'OneDefectIsTold' ./properties/defects
+	@test -n "$(NAME)" || { echo 'name one of properties/defects/testdata, as in: make defect NAME=RetryAfterTimeout'; exit 2; }
+	LEADONCE_DEFECTS='$(NAME)' go test -count=1 -timeout 30m -v -run 'OneDefectIsTold' ./properties/defects
 
-mutants: ## change every condition and statement of the engine, and see it caught
+mutants: ## change every condition and statement of the engine, and see who notices; about ten minutes
 	go run ./properties/mutants
 
 # Each benchmark prints ratios taken in one run; figures are only worth something

@@ -21,7 +21,7 @@ import (
 // suite counts goroutines: let no other test run at the same time.
 func CheckLog(t *testing.T, backend eventlogtest.Backend) {
 	t.Run("conformance", func(t *testing.T) { eventlogtest.Run(t, backend) })
-	t.Run("engine", func(t *testing.T) { searchUnder(t, 1, drawingLogs(t, backend)) })
+	t.Run("engine", func(t *testing.T) { searchUnder(t, drawingLogs(t, backend)) })
 }
 
 // drawingLogs draws plans for the engine over the backend.

@@ -1,10 +1,10 @@
 package properties
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -71,23 +71,23 @@ func explain(p sim.Plan, seed uint64, v sim.Violation) *failure {
 }
 
 // searchUnder is the search that the variables ask for.
-func searchUnder(t testing.TB, share time.Duration, draw func(sim.Source) sim.Plan) {
+func searchUnder(t testing.TB, draw func(sim.Source) sim.Plan) {
 	t.Helper()
-	s := search{draw: draw, time: DefaultTime / share, seed: freshSeed()}
+	s := search{draw: draw, time: DefaultTime, seed: rand.Uint64() >> 16}
 	if testing.Short() {
 		s.time /= 5
 	}
 	if text := os.Getenv(TimeVariable); text != "" {
 		limit, err := time.ParseDuration(text)
 		if err != nil {
-			t.Fatalf("%s: %v", TimeVariable, err)
+			t.Fatalf("%s: %q is no duration, give one like 10m", TimeVariable, text)
 		}
 		s.time = limit
 	}
 	if text := os.Getenv(SeedVariable); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
-			t.Fatalf("%s: %v", SeedVariable, err)
+			t.Fatalf("%s: %q is no number; give the one that a failure printed", SeedVariable, text)
 		}
 		s.seed, s.runs = seed, 1
 	}
@@ -101,14 +101,8 @@ func searchUnder(t testing.TB, share time.Duration, draw func(sim.Source) sim.Pl
 func (f *failure) text(test string) string {
 	parts := strings.Split(test, "/")
 	for i, part := range parts {
-		parts[i] = "^" + part + "$"
+		parts[i] = "^" + strings.ReplaceAll(regexp.QuoteMeta(part), "'", ".") + "$" // a quote would end the shell's
 	}
 	return fmt.Sprintf("%s: %s\n\n%s\nRun it again:\n  %s=%d go test -run '%s' .\n",
 		f.violation.Property, f.violation.What, f.story, SeedVariable, f.seed, strings.Join(parts, "/"))
-}
-
-func freshSeed() uint64 {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return binary.BigEndian.Uint64(b[:]) >> 16
 }

@@ -18,23 +18,32 @@ import (
 // decodeStrict lays one YAML document over c. It refuses unknown and repeated
 // keys and values of another type. No error repeats a value: it could be a
 // secret that is in the wrong place.
-func decodeStrict(name string, data []byte, c *config) (err error) {
-	defer func() {
-		if recover() != nil { // the library panics over some documents, such as "bots: !"
-			err = noDocument(name)
-		}
-	}()
+func decodeStrict(name string, data []byte, c *config) error {
 	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
-	switch err := dec.Decode(c); {
+	switch err := decode(dec, c); {
+	case errors.Is(err, errPanic):
+		return noDocument(name)
 	case errors.Is(err, io.EOF):
 		return mistake("%s: the file is empty; write one with `leadonce init`", name)
 	case err != nil:
 		return explain(name, data, err)
 	}
-	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) {
+	if err := decode(dec, new(any)); !errors.Is(err, io.EOF) {
 		return mistake("%s: more than one YAML document; keep everything in one, without ---", name)
 	}
 	return checkNumbers(name, data)
+}
+
+var errPanic = errors.New("the YAML library panics")
+
+// decode is the library's, which panics over some documents, such as "bots: !".
+func decode(dec *yaml.Decoder, into any) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errPanic
+		}
+	}()
+	return dec.Decode(into)
 }
 
 func noDocument(name string) error {

@@ -2,6 +2,7 @@ package ports
 
 import (
 	"flag"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"testing"
@@ -60,8 +61,13 @@ func whileTime(t *testing.T, f func(round int)) (rounds int) {
 			t.Fatalf("%s: %v", timeVariable, err)
 		}
 	}
+	first := 0
+	if limit > 0 { // a night is for other histories than those of every day
+		first = rand.IntN(1 << 30)
+		t.Logf("the first round is %d", first)
+	}
 	for start := time.Now(); rounds == 0 || time.Since(start) < limit; rounds++ {
-		f(rounds)
+		f(first + rounds)
 	}
 	return rounds
 }

@@ -29,16 +29,6 @@ type Passage struct {
 	Overdue time.Duration // how long after its deadline the call still waited for an answer
 }
 
-// What a connector from outside may break beside the other properties: the rules
-// of package crm, which the conformance suite is about as well.
-const (
-	OneRequest     Property = "C1"
-	InTime         Property = "C2"
-	OnlyOnProof    Property = "C3"
-	FindsExactly   Property = "C5"
-	SandboxAnswers Property = "sandbox-answers"
-)
-
 // outside is a process's connector to a CRM from outside, and the judge beside it.
 type outside struct {
 	crm.Connector

@@ -41,10 +41,6 @@ type Store interface {
 	Close()
 }
 
-// LogKeepsOrder is what a log from outside may break beside the others: an append
-// ends at the revision behind what is there.
-const LogKeepsOrder Property = "log-keeps-order"
-
 // parts are those of one run.
 type parts struct {
 	store   Store

@@ -38,10 +38,29 @@ const (
 	AgendaIsComplete Property = "agenda-is-complete"
 )
 
-// Properties lists them all.
+// Properties lists those of every run. Beside them, OutsideProperties judges parts
+// from outside.
 var Properties = []Property{
 	AtMostOneEffect, StoredBefore2xx, StoredIsAnswered, NothingDiscarded, AcceptedOnce, OnlyUnderClaim,
 	NoBlindRepeat, OperationIDStable, FinalStays, NoHiddenEffect, ReceiptsKept, SecondIDIsIncident, ByTheTable,
 	OnlyIfAmbiguous, CRMIsSpared, SnapshotsHold, ProofIsProof, AbsenceIsProven, OneHolder, NoPanic, Ends, DoneIfAnswered, VerdictIsRight, FoldIsTheState,
 	ReplayIsIdle, AgendaIsComplete,
+}
+
+// What a log or a connector from outside may break beside the others. Those of a
+// connector are the rules C1, C2, C3 and C5 of package crm, which the conformance
+// suite is about as well.
+const (
+	LogKeepsOrder   Property = "log-keeps-order"
+	OneRequest      Property = "one-request"
+	InTime          Property = "in-time"
+	OnlyOnProof     Property = "only-on-proof"
+	FindsExactly    Property = "finds-exactly"
+	SandboxAnswers  Property = "sandbox-answers"
+	ClassIsDeclared Property = "class-is-declared"
+)
+
+// OutsideProperties lists them.
+var OutsideProperties = []Property{
+	LogKeepsOrder, OneRequest, InTime, OnlyOnProof, FindsExactly, SandboxAnswers, ClassIsDeclared,
 }
