@@ -98,6 +98,27 @@ func TestARefusedRepetitionHidesAnUnknownOutcome(t *testing.T) {
 	}
 }
 
+// TestALostRaceIsKnownBehindAnUnknownOutcome: the repetition of an append meets
+// another process's event. That is the answer, whatever became of the first try.
+func TestALostRaceIsKnownBehindAnUnknownOutcome(t *testing.T) {
+	w := newWorld(crm.None)
+	u := message(1, "hello")
+	w.fail("append UpdateReceived", lostBefore)
+	tries := 0
+	var other func()
+	other = func() {
+		if tries++; tries == 2 {
+			w.quiet(func() { w.accept(t, u) })
+		}
+	}
+	w.meanwhile("append UpdateReceived", other)
+	w.meanwhile("append UpdateReceived", other)
+	_, how, err := w.engine("ingress", 0).Accept(t.Context(), u)
+	if how != engine.Repeated || err != nil {
+		t.Errorf("accepted as %q, error %v, want %q", how, err, engine.Repeated)
+	}
+}
+
 func TestNothingIsStoredAndNothingAcknowledgedWhileTheLogIsDown(t *testing.T) {
 	w := newWorld(crm.None)
 	w.fail("append UpdateReceived", down)
