@@ -105,8 +105,7 @@ func TestALostRaceIsKnownBehindAnUnknownOutcome(t *testing.T) {
 	u := message(1, "hello")
 	w.fail("append UpdateReceived", lostBefore)
 	tries := 0
-	var other func()
-	other = func() {
+	other := func() {
 		if tries++; tries == 2 {
 			w.quiet(func() { w.accept(t, u) })
 		}
