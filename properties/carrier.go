@@ -72,7 +72,7 @@ func (c *carrier) Carry(call sim.Call) sim.Passage {
 	deadline := time.Now().Add(left)
 	ctx, cancel := context.WithDeadline(call.Ctx, time.Now().Add(max(left, 0)+subject.Patience))
 	defer cancel()
-	t := &ticket{lookup: call.Lookup, fault: f}
+	t := &permit{lookup: call.Lookup, fault: f}
 	var p sim.Passage
 	c.wire.during(t, func() {
 		if call.Lookup {

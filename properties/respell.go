@@ -91,6 +91,9 @@ func (w *writer) node(n *node) {
 		if n.open == '{' {
 			w.text(m.name)
 			w.WriteByte(':')
+			if w.again {
+				w.WriteByte(' ')
+			}
 		}
 		w.node(m.value)
 	}

@@ -29,11 +29,11 @@ type wire struct {
 	calls, beset int // of the connector; those that met a fault
 
 	mu      sync.Mutex
-	current *ticket
+	current *permit
 }
 
-// ticket is the permission of one call, and what the wire saw of it.
-type ticket struct {
+// permit is the permission of one call, and what the wire saw of it.
+type permit struct {
 	lookup bool
 	fault  fault         // of the first request of the call's own kind
 	over   chan struct{} // closed when the call is
@@ -92,7 +92,7 @@ func (w *wire) count(call sim.Call) {
 
 // during lets the call use the wire, and returns when all that it sent has come to
 // its end.
-func (w *wire) during(t *ticket, call func()) {
+func (w *wire) during(t *permit, call func()) {
 	t.over, t.seen = make(chan struct{}), make(chan struct{})
 	w.mu.Lock()
 	w.current = t
@@ -127,7 +127,7 @@ func (w *wire) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 }
 
 // meets counts a request, and says which fault it meets.
-func (t *ticket) meets(create bool) fault {
+func (t *permit) meets(create bool) fault {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.requests++; t.requests == 1 {
@@ -166,7 +166,7 @@ func (w *wire) forward(l letter) (status int, header http.Header, body []byte, e
 
 // suffer lets the request have the effect, and the connector the answer, that the
 // fault wants.
-func (w *wire) suffer(t *ticket, f fault, out http.ResponseWriter, l letter) {
+func (w *wire) suffer(t *permit, f fault, out http.ResponseWriter, l letter) {
 	var status int
 	var header http.Header
 	var body []byte

@@ -44,7 +44,7 @@ func (w *world) operator(v *view, act int) *actor {
 	if v.enquiry != nil {
 		leads = w.inspect(w.crm.op(v.enquiry.operation)).made()
 	}
-	a := &actor{name: "the operator", process: p, human: true}
+	a := &actor{name: "the operator (" + actNames[act] + ")", process: p, human: true}
 	return w.spawn(a, func() {
 		ctx := context.Background()
 		var err error
@@ -59,7 +59,9 @@ func (w *world) operator(v *view, act int) *actor {
 		default:
 			err = resolve(ctx, p.engine, key, leads)
 		}
-		w.tell("    the operator's %s on %s: %v", actNames[act], key, err)
+		if err != nil {
+			w.tell("    the operator is refused: %v", err)
+		}
 	})
 }
 

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"slices"
 	"testing"
 
 	"github.com/leadonce/leadonce/engine/eventlog"
@@ -51,7 +50,9 @@ func restored(p Plan, part []eventlog.Recorded) (all []eventlog.Recorded) {
 		if _, err := w.store.Append(context.Background(), r.Stream, eventlog.Any, proposed); err != nil {
 			panic(err)
 		}
-		w.now = slices.MaxFunc([]eventlog.Recorded{{Time: w.now}, r}, func(a, b eventlog.Recorded) int { return a.Time.Compare(b.Time) }).Time
+		if r.Time.After(w.now) {
+			w.now = r.Time
+		}
 	}
 	for range 40 {
 		for _, p := range w.processes {
