@@ -32,6 +32,7 @@ type actor struct {
 	receipts []receipt
 	enquiry  *enquiry  // of a delivery
 	asked    time.Time // until when the answer in its hands asks to leave the CRM alone
+	informed bool      // its last call brought an answer of the CRM, for the explorer
 	history  uint64    // digest of what it has been told, for the explorer
 }
 

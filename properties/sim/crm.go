@@ -84,8 +84,8 @@ type reply struct {
 
 // reserve takes the idempotency key as the request arrives. It returns the reply
 // when the key settles it.
-func (c *simulatedCRM) reserve(o *operated) (reply, bool) {
-	if c.class != crm.IdempotencyKey {
+func (c *simulatedCRM) reserve(o *operated, key string) (reply, bool) {
+	if c.class != crm.IdempotencyKey || key != o.id { // each operation has one key, its own
 		return reply{}, false
 	}
 	switch valid := !o.keyAt.IsZero() && c.w.now.Before(o.keyAt.Add(keyValidity)); {

@@ -25,7 +25,9 @@ func Draw(r Source, class crm.Class) Plan {
 		return drawIntake(r, class)
 	case n == 1:
 		return drawRestart(r, class)
-	case n < 4:
+	case n == 2:
+		return drawOutage(r, class)
+	case n == 3:
 		return drawLife(r, class)
 	case n < 8:
 		return drawRounds(r, class)

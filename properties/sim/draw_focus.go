@@ -92,6 +92,25 @@ func drawLife(r Source, class crm.Class) Plan {
 	return p
 }
 
+// drawOutage draws a plan in which one thing fails again and again: the log is down,
+// or the CRM, for longer than anything is tried.
+func drawOutage(r Source, class crm.Class) Plan {
+	p := Plan{Setup: setupFor(r, class, alone[r.IntN(len(alone)):][:1]), Steps: []Step{{Kind: Deliver}}}
+	p.Processes = 1
+	if r.IntN(2) == 0 {
+		p.Steps = append(p.Steps, Step{Kind: Until, N: toCreating})
+	}
+	targets := []int{toAppending, toAppending, toReading, toSweeping, toFinding, toCreating}
+	down := Step{Kind: Until, N: targets[r.IntN(len(targets))], F: 1 + r.IntN(4)}
+	wait := Step{Kind: Pass, N: r.IntN(3)}
+	for range 4 + r.IntN(30) {
+		if p.Steps = append(p.Steps, down); wait.N > 0 {
+			p.Steps = append(p.Steps, wait)
+		}
+	}
+	return p
+}
+
 // drawRounds draws a plan about the attempts of one job: each meets a fault, and then
 // time passes.
 func drawRounds(r Source, class crm.Class) Plan {

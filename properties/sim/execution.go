@@ -129,7 +129,8 @@ func (e *execution) state(shared bool) uint64 {
 	w := e.w
 	h := digestOf(uint64(w.now.UnixNano()), w.crm.digest(), uint64(len(w.late)))
 	for _, l := range w.late {
-		h = mix(h, uint64(l.by.UnixNano()), hashOf(l.stream), hashOf(l.events[0].Type))
+		r, _ := l.expected.Revision()
+		h = mix(h, uint64(l.by.UnixNano()), hashOf(l.stream), r, truth(l.expected.IsAny()), hashOfEvent(l.events[0].Type, l.events[0].Time, l.events[0].Data))
 	}
 	for _, q := range w.chats.enquiries {
 		h = mix(h, uint64(q.deliveries), truth(q.acknowledged), uint64(q.first.UnixNano()))
@@ -142,13 +143,13 @@ func (e *execution) state(shared bool) uint64 {
 		due, _ := p.agenda.NextDue()
 		n, _ := p.agenda.Checkpoint().Position.Parts()
 		b := p.agenda.Backlog()
-		h = mix(h, p.told, uint64(p.generation), uint64(due.UnixNano()), n, uint64(b.Open), uint64(b.Human))
+		h = mix(h, p.told, uint64(p.leftAlone.UnixNano()), uint64(p.generation), uint64(due.UnixNano()), n, uint64(b.Open), uint64(b.Human))
 	}
 	for _, a := range w.actors {
 		if a.at.port == idle && !shared {
 			a.history = 0 // what it knows is in the agenda
 		}
-		h = mix(h, a.history, uint64(a.at.port), hashOf(a.at.what), truth(a == e.running),
+		h = mix(h, a.history, hashOf(a.name), uint64(a.asked.UnixNano()), uint64(a.at.port), hashOf(a.at.what), truth(a == e.running),
 			truth(slices.Contains(e.yielded, a)), truth(slices.Contains(e.stalled, a)), truth(a.troubled))
 	}
 	return h
@@ -175,6 +176,14 @@ func (w *world) learn(a *actor, f Fault) {
 	case creating, finding:
 		h = mix(h, w.crm.digest(), uint64(w.now.UnixNano()))
 		a.process.told = mix(a.process.told, uint64(f), uint64(w.now.UnixNano()))
+	case created, found, now:
+		// What a process makes of an answer, and how long it leaves the CRM alone then,
+		// depends on when its worker goes on.
+		h = mix(h, uint64(w.now.UnixNano()))
+		if answer := a.at.port != now; answer || a.informed {
+			a.process.told = mix(a.process.told, uint64(a.at.port), uint64(f), uint64(w.now.UnixNano()))
+		}
+		a.informed = a.at.port != now
 	default:
 		h = mix(h, uint64(w.now.UnixNano()))
 	}

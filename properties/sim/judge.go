@@ -57,7 +57,12 @@ func (w *world) recorded(v *view, by *actor, p eventlog.Proposed) {
 		return
 	}
 	v.events = append(v.events, event)
-	w.obeys(by)
+	if e, ok := event.(job.AttemptNotApplied); ok && by != nil && !by.asked.IsZero() {
+		w.breaks(e.NotBefore.Before(by.asked.Add(by.process.skew)), CRMIsSpared, "%s is due again before the CRM wants to hear of it", v.stream)
+	}
+	if by == w.current {
+		w.obeys(by)
+	}
 	if !v.isJob {
 		w.reserved(v, event)
 		return
@@ -240,6 +245,7 @@ func (w *world) spared(v *view, e job.NoEffectNeeded) {
 		w.cover.hit(madeByAnother)
 		for _, other := range w.jobs {
 			if other.state.Key.String() == e.ConfirmedBy && other.state.Phase == job.Done && other.state.CRMID != "" {
+				w.breaks(e.CRMID != other.state.CRMID, VerdictIsRight, "%s is said to share lead %q, and %s has %s", v.stream, e.CRMID, other.stream, other.state.CRMID)
 				return
 			}
 		}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"maps"
 	"time"
 
 	"github.com/leadonce/leadonce/engine/crm"
@@ -143,7 +144,20 @@ func (w *world) looked(operation string) {
 			w.breaks(true, CRMIsSpared, "%s looks operation %.8s up while a request can still arrive: that proves nothing", nameOf(w.current), operation)
 		}
 	}
+	p := w.current.process
+	w.breaks(w.now.Before(p.leftAlone) && w.current.began > p.asked, CRMIsSpared, "%s looks operation %.8s up, and the CRM asked to be left alone", w.current.name, operation)
 	w.tells(o, -1)
+}
+
+// judgeContent: the lead says what the update says that its job holds.
+func (w *world) judgeContent(op crm.Operation) {
+	a := w.current
+	if a == nil || a.fenced == "" {
+		return
+	}
+	s := w.byStream[a.fenced].state
+	want := w.parts.planner(s.Key, s.AsUpdate()).Fields
+	w.breaks(!maps.Equal(op.Fields, want), ContentIsTheUpdates, "%s asks for a lead with %v, and %s says %v", a.name, op.Fields, a.fenced, want)
 }
 
 // heard notes what a lookup was answered.

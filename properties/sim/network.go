@@ -26,7 +26,7 @@ func (n *network) Send(ctx context.Context, r httponce.Request) (httponce.Answer
 	o := w.crm.op(operationIn(r))
 	w.requested(o, r.Deadline.Add(-n.p.skew))
 	number := len(o.requests) - 1
-	answer, proof := w.crm.create(o, f, o.requests[number].deadline)
+	answer, proof := w.crm.create(o, f, o.requests[number].deadline, r.Header.Get("Idempotency-Key"))
 	o.requests[number].proof = proof
 	o.refusals = o.refusals || answer.Status == http.StatusUnprocessableEntity
 	if w.await(point{port: created}) == AnswerLost || ctx.Err() != nil {
@@ -107,6 +107,7 @@ type witnessed struct {
 }
 
 func (c *witnessed) Create(ctx context.Context, op crm.Operation) (crm.Receipt, error) {
+	c.w.judgeContent(op)
 	r, err := c.Connector.Create(ctx, op)
 	if err == nil && r.CRMID != "" {
 		c.w.told(op.ID, r.CRMID)
@@ -176,24 +177,24 @@ var behaviours = [faults]behaviour{
 
 // create lets the request take effect as the fault wants it. proof says that the
 // answer proves that there was none.
-func (c *simulatedCRM) create(o *operated, f Fault, deadline time.Time) (answer httponce.Answer, proof bool) {
+func (c *simulatedCRM) create(o *operated, f Fault, deadline time.Time, key string) (answer httponce.Answer, proof bool) {
 	b := behaviours[f]
 	if b.effect == never {
 		return c.dressed(f, httponce.Answer{Status: b.status, Body: []byte(b.body)}), b.proof
 	}
-	truth := c.carryOut(o, b.effect, deadline)
+	truth := c.carryOut(o, b.effect, deadline, key)
 	if b.truth {
 		return truth.answer(), truth.code == "validation"
 	}
 	return httponce.Answer{Status: b.status, Body: []byte(b.body)}, false
 }
 
-func (c *simulatedCRM) carryOut(o *operated, effect timing, deadline time.Time) reply {
+func (c *simulatedCRM) carryOut(o *operated, effect timing, deadline time.Time, key string) reply {
 	if c.refused[o.id] {
 		return reply{422, "", "validation"}
 	}
 	arrivesBy := deadline.Add(settle - indexLag)
-	known, settled := c.reserve(o)
+	known, settled := c.reserve(o, key)
 	switch {
 	case settled:
 		return known

@@ -6,26 +6,27 @@ type Property string
 
 // Safety: judged after every call.
 const (
-	AtMostOneEffect    Property = "at-most-one-effect"
-	StoredBefore2xx    Property = "stored-before-2xx"
-	StoredIsAnswered   Property = "stored-is-answered-2xx"
-	NothingDiscarded   Property = "nothing-discarded"
-	AcceptedOnce       Property = "accepted-once"
-	OnlyUnderClaim     Property = "only-under-claim"
-	NoBlindRepeat      Property = "no-blind-repeat"
-	OperationIDStable  Property = "operation-id-stable"
-	FinalStays         Property = "final-stays"
-	NoHiddenEffect     Property = "no-hidden-effect"
-	ReceiptsKept       Property = "receipts-kept"
-	SecondIDIsIncident Property = "second-id-is-incident"
-	ByTheTable         Property = "by-the-table"
-	OnlyIfAmbiguous    Property = "reconciled-only-if-ambiguous"
-	CRMIsSpared        Property = "crm-is-spared"
-	SnapshotsHold      Property = "snapshots-hold"
-	ProofIsProof       Property = "proof-is-proof"
-	AbsenceIsProven    Property = "absence-is-proven"
-	OneHolder          Property = "one-holder"
-	NoPanic            Property = "no-panic"
+	AtMostOneEffect     Property = "at-most-one-effect"
+	StoredBefore2xx     Property = "stored-before-2xx"
+	StoredIsAnswered    Property = "stored-is-answered-2xx"
+	NothingDiscarded    Property = "nothing-discarded"
+	AcceptedOnce        Property = "accepted-once"
+	OnlyUnderClaim      Property = "only-under-claim"
+	NoBlindRepeat       Property = "no-blind-repeat"
+	OperationIDStable   Property = "operation-id-stable"
+	FinalStays          Property = "final-stays"
+	NoHiddenEffect      Property = "no-hidden-effect"
+	ReceiptsKept        Property = "receipts-kept"
+	SecondIDIsIncident  Property = "second-id-is-incident"
+	ByTheTable          Property = "by-the-table"
+	OnlyIfAmbiguous     Property = "reconciled-only-if-ambiguous"
+	CRMIsSpared         Property = "crm-is-spared"
+	SnapshotsHold       Property = "snapshots-hold"
+	ProofIsProof        Property = "proof-is-proof"
+	AbsenceIsProven     Property = "absence-is-proven"
+	OneHolder           Property = "one-holder"
+	ContentIsTheUpdates Property = "content-is-the-updates"
+	NoPanic             Property = "no-panic"
 )
 
 // Liveness and replay: judged when the world is healed and quiet.
@@ -43,7 +44,7 @@ const (
 var Properties = []Property{
 	AtMostOneEffect, StoredBefore2xx, StoredIsAnswered, NothingDiscarded, AcceptedOnce, OnlyUnderClaim,
 	NoBlindRepeat, OperationIDStable, FinalStays, NoHiddenEffect, ReceiptsKept, SecondIDIsIncident, ByTheTable,
-	OnlyIfAmbiguous, CRMIsSpared, SnapshotsHold, ProofIsProof, AbsenceIsProven, OneHolder, NoPanic, Ends, DoneIfAnswered, VerdictIsRight, FoldIsTheState,
+	OnlyIfAmbiguous, CRMIsSpared, SnapshotsHold, ProofIsProof, AbsenceIsProven, OneHolder, ContentIsTheUpdates, NoPanic, Ends, DoneIfAnswered, VerdictIsRight, FoldIsTheState,
 	ReplayIsIdle, AgendaIsComplete,
 }
 
