@@ -1,6 +1,7 @@
 package ports
 
 import (
+	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -187,6 +188,12 @@ func TestDifferencesAreFound(t *testing.T) {
 
 // TestDifferencesShrink: what is reported is short.
 func TestDifferencesShrink(t *testing.T) {
+	const enough = "500" // histories, to meet it once
+	before := flag.Lookup("rapid.checks").Value.String()
+	defer flag.Set("rapid.checks", before)
+	if err := flag.Set("rapid.checks", enough); err != nil {
+		t.Fatal(err)
+	}
 	var shortest []operation
 	said := &mute{name: t.Name()}
 	done := make(chan struct{})

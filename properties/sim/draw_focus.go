@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/leadonce/leadonce/engine/crm"
+import (
+	"slices"
+
+	"github.com/leadonce/leadonce/engine/crm"
+)
 
 // Indices of targets.
 const (
@@ -69,7 +73,7 @@ func drawFocus(r Source) focus {
 // setupFor is a small world in which every fault may happen.
 func setupFor(r Source, class crm.Class, updates []int) Setup {
 	s := Setup{
-		Class: class, Processes: 1 + r.IntN(2), Workers: 1, Attempts: 1 + r.IntN(4), Updates: updates,
+		Class: class, Processes: 1 + r.IntN(2), Workers: 1, Attempts: 1 + r.IntN(4), Updates: slices.Clone(updates),
 		Faults: AllFaults, Steady: r.IntN(4) > 0,
 	}
 	if r.IntN(4) == 0 {
