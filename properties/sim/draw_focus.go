@@ -97,7 +97,7 @@ func drawLife(r Source, class crm.Class) Plan {
 }
 
 // drawOutage draws a plan in which one thing fails again and again: the log is down,
-// or the CRM, for longer than anything is tried.
+// or the CRM, for a while.
 func drawOutage(r Source, class crm.Class) Plan {
 	p := Plan{Setup: setupFor(r, class, alone[r.IntN(len(alone)):][:1]), Steps: []Step{{Kind: Deliver}}}
 	p.Processes = 1
@@ -107,7 +107,7 @@ func drawOutage(r Source, class crm.Class) Plan {
 	targets := []int{toAppending, toAppending, toReading, toSweeping, toFinding, toCreating}
 	down := Step{Kind: Until, N: targets[r.IntN(len(targets))], F: 1 + r.IntN(4)}
 	wait := Step{Kind: Pass, N: r.IntN(3)}
-	for range 4 + r.IntN(30) {
+	for range 4 + r.IntN(9) {
 		if p.Steps = append(p.Steps, down); wait.N > 0 {
 			p.Steps = append(p.Steps, wait)
 		}
