@@ -285,7 +285,7 @@ func pair[N any](median, most N) string { return fmt.Sprintf("%v/%v", median, mo
 func TestTheUndamagedEngineIsClean(t *testing.T) {
 	runs, first := 100, uint64(1_000)
 	if which == "all" {
-		runs = checks
+		runs = checks / 10
 	}
 	program, err := build(t.Context(), t.TempDir(), "")
 	if err != nil {
