@@ -32,8 +32,9 @@ properties-long: ## the searches with fresh seeds, one after the other, each for
 	LEADONCE_PROPERTIES_TIME=$(TIME) go test -count=1 -timeout 0 -v -run 'NoRun' ./properties/sim
 	LEADONCE_PROPERTIES_TIME=$(TIME) go test -count=1 -timeout 0 ./properties/ports
 
-defects: ## plant each seeded defect, and see it caught from 20 seeds; prints the table; some minutes
-	LEADONCE_DEFECTS=all go test -count=1 -timeout 30m -v -run 'EverySeeded|Undamaged' ./properties/defects
+HUNTS = 20
+defects: ## plant each seeded defect, and see it caught from 20 seeds (HUNTS); prints the table; some minutes
+	LEADONCE_DEFECTS=all LEADONCE_HUNTS=$(HUNTS) go test -count=1 -timeout 30m -v -run 'EverySeeded|Undamaged' ./properties/defects
 
 defect: ## one of them, found and told: make defect NAME=RetryAfterTimeout
 	@test -n "$(NAME)" || { echo 'name one of properties/defects/testdata, as in: make defect NAME=RetryAfterTimeout'; exit 2; }
