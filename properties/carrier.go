@@ -54,7 +54,7 @@ func (c *carrier) Leads(operation string) ([]string, error) {
 func (c *carrier) Land(operation string) {
 	if list := c.held[operation]; len(list) > 0 {
 		c.held[operation] = list[1:]
-		_, _, _, _ = c.wire.forward(list[0]) // nobody waits for its answer
+		_, _, _, _ = c.wire.sandbox.Forward(list[0].Request, list[0].body) // nobody waits for its answer
 		c.arrived[operation] = time.Now()
 	}
 }

@@ -1,14 +1,10 @@
 package properties
 
 import (
-	"bytes"
-	"context"
-	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -20,10 +16,9 @@ import (
 // of the connector that is under way; outside of one nothing passes.
 type wire struct {
 	subject  crmtest.Subject
-	target   *url.URL
+	sandbox  *crmtest.Upstream
 	listener net.Listener
 	server   *http.Server
-	client   *http.Client
 	served   sync.WaitGroup
 
 	calls, beset int // of the connector; those that met a fault
@@ -49,28 +44,20 @@ type permit struct {
 
 // letter is a request that has left the connector.
 type letter struct {
-	method string
-	url    *url.URL
-	header http.Header
-	body   []byte
+	*http.Request
+	body []byte
 }
 
 func openWire(subject crmtest.Subject) (*wire, error) {
-	target, err := url.Parse(subject.Sandbox.URL())
+	sandbox, err := crmtest.NewUpstream(subject.Sandbox.URL(), subject.Patience)
 	if err != nil {
-		return nil, fmt.Errorf("the sandbox's URL cannot be parsed")
+		return nil, err
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	w := &wire{
-		subject: subject, target: target, listener: listener,
-		client: &http.Client{
-			Transport:     &http.Transport{DisableKeepAlives: true},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-	}
+	w := &wire{subject: subject, sandbox: sandbox, listener: listener}
 	w.server = &http.Server{Handler: w, ReadHeaderTimeout: subject.Patience, ErrorLog: log.New(io.Discard, "", 0)}
 	w.served.Go(func() { _ = w.server.Serve(listener) })
 	return w, nil
@@ -113,17 +100,17 @@ func (w *wire) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 	}
 	w.mu.Unlock()
 	if t == nil {
-		hangUp(out)
+		crmtest.HangUp(out, false)
 		return
 	}
 	defer t.busy.Done()
 	f := t.meets(w.subject.IsCreate(in))
 	body, err := io.ReadAll(in.Body)
 	if err != nil {
-		hangUp(out)
+		crmtest.HangUp(out, false)
 		return
 	}
-	w.suffer(t, f, out, letter{in.Method, in.URL, in.Header.Clone(), body})
+	w.suffer(t, f, out, letter{in, body})
 }
 
 // meets counts a request, and says which fault it meets.
@@ -143,27 +130,6 @@ func (t *permit) meets(create bool) fault {
 	return t.fault
 }
 
-// forward asks the sandbox, and returns its answer, read to the end.
-func (w *wire) forward(l letter) (status int, header http.Header, body []byte, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), w.subject.Patience)
-	defer cancel()
-	target := *w.target
-	target.Path, target.RawPath = w.target.JoinPath(l.url.Path).Path, ""
-	target.RawQuery, target.User = l.url.RawQuery, nil
-	request, err := http.NewRequestWithContext(ctx, l.method, target.String(), bytes.NewReader(l.body))
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	request.Header, request.GetBody = l.header.Clone(), nil
-	response, err := w.client.Do(request)
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	defer response.Body.Close()
-	body, err = io.ReadAll(response.Body)
-	return response.StatusCode, response.Header, body, err
-}
-
 // suffer lets the request have the effect, and the connector the answer, that the
 // fault wants.
 func (w *wire) suffer(t *permit, f fault, out http.ResponseWriter, l letter) {
@@ -172,8 +138,8 @@ func (w *wire) suffer(t *permit, f fault, out http.ResponseWriter, l letter) {
 	var body []byte
 	err := error(nil)
 	for range f.effect.arrivals() {
-		if status, header, body, err = w.forward(l); err != nil {
-			hangUp(out) // the sandbox did not answer
+		if status, header, body, err = w.sandbox.Forward(l.Request, l.body); err != nil {
+			crmtest.HangUp(out, false) // the sandbox did not answer
 			return
 		}
 	}
@@ -184,7 +150,7 @@ func (w *wire) suffer(t *permit, f fault, out http.ResponseWriter, l letter) {
 	}
 	switch f.answer {
 	case truth:
-		pass(out, status, header, body)
+		crmtest.Relay(out, status, header, body)
 	case forged:
 		for name, value := range f.header {
 			out.Header().Set(name, value)
@@ -196,27 +162,8 @@ func (w *wire) suffer(t *permit, f fault, out http.ResponseWriter, l letter) {
 		case <-t.over:
 		case <-time.After(w.subject.Short + 2*w.subject.Patience): // whoever waits so long does not look at the time
 		}
-		hangUp(out)
+		crmtest.HangUp(out, false)
 	default:
-		hangUp(out)
+		crmtest.HangUp(out, false)
 	}
-}
-
-func pass(out http.ResponseWriter, status int, header http.Header, body []byte) {
-	for name, values := range header {
-		out.Header()[name] = values
-	}
-	out.Header().Del("Connection") // of the CRM's hop
-	out.Header().Del("Content-Length")
-	out.WriteHeader(status)
-	_, _ = out.Write(body)
-}
-
-// hangUp closes the connection without an answer.
-func hangUp(out http.ResponseWriter) {
-	conn, _, err := http.NewResponseController(out).Hijack()
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	_ = conn.Close()
 }

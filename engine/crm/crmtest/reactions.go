@@ -30,15 +30,15 @@ func redirects(status int) reaction {
 func after(then reaction) reaction {
 	return func(w *wire, out http.ResponseWriter, in *http.Request) {
 		if _, _, _, err := w.forward(in); err != nil {
-			hangUp(out, false)
+			HangUp(out, false)
 			return
 		}
 		then(w, out, in)
 	}
 }
 
-func cut(_ *wire, out http.ResponseWriter, _ *http.Request)    { hangUp(out, false) }
-func resets(_ *wire, out http.ResponseWriter, _ *http.Request) { hangUp(out, true) }
+func cut(_ *wire, out http.ResponseWriter, _ *http.Request)    { HangUp(out, false) }
+func resets(_ *wire, out http.ResponseWriter, _ *http.Request) { HangUp(out, true) }
 
 // silent withholds the answer for as long as the client or the case lasts.
 func silent(w *wire, _ http.ResponseWriter, in *http.Request) {

@@ -1,14 +1,11 @@
 package crmtest
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,10 +15,9 @@ import (
 // meet is the case's choice.
 type wire struct {
 	subject  Subject
-	target   *url.URL
+	crm      *Upstream
 	listener net.Listener
 	server   *http.Server
-	client   *http.Client
 	stopped  chan struct{} // closed when withheld answers must end
 	served   sync.WaitGroup
 	created  atomic.Int64
@@ -35,21 +31,17 @@ type wire struct {
 type reaction func(w *wire, out http.ResponseWriter, in *http.Request)
 
 func openWire(subject Subject) (*wire, error) {
-	target, err := url.Parse(subject.Sandbox.URL())
+	crm, err := NewUpstream(subject.Sandbox.URL(), subject.Patience)
 	if err != nil {
-		return nil, fmt.Errorf("the sandbox's URL cannot be parsed")
+		return nil, err
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	w := &wire{
-		subject: subject, target: target, listener: listener,
+		subject: subject, crm: crm, listener: listener,
 		onCreate: pass, onFind: pass, stopped: make(chan struct{}),
-		client: &http.Client{
-			Transport:     &http.Transport{DisableKeepAlives: true},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
 	}
 	w.server = &http.Server{
 		Handler: w, ReadHeaderTimeout: subject.Patience, ErrorLog: log.New(io.Discard, "", 0),
@@ -101,51 +93,17 @@ func (w *wire) forward(in *http.Request) (status int, header http.Header, body [
 	if err != nil {
 		return 0, nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(in.Context()), w.subject.Patience)
-	defer cancel()
-	target := *w.target
-	target.Path, target.RawPath = w.target.JoinPath(in.URL.Path).Path, ""
-	target.RawQuery, target.User = in.URL.RawQuery, nil
-	request, err := http.NewRequestWithContext(ctx, in.Method, target.String(), bytes.NewReader(sent))
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	request.Header, request.GetBody = in.Header.Clone(), nil
-	response, err := w.client.Do(request)
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	defer response.Body.Close()
-	body, err = io.ReadAll(response.Body)
-	return response.StatusCode, response.Header, body, err
+	return w.crm.Forward(in, sent)
 }
 
 // pass lets the CRM answer.
 func pass(w *wire, out http.ResponseWriter, in *http.Request) {
 	status, header, body, err := w.forward(in)
 	if err != nil {
-		hangUp(out, false)
+		HangUp(out, false)
 		return
 	}
-	for name, values := range header {
-		out.Header()[name] = values
-	}
-	out.Header().Del("Connection") // of the CRM's hop: the wire keeps its own alive
-	out.Header().Del("Content-Length")
-	out.WriteHeader(status)
-	_, _ = out.Write(body)
-}
-
-// hangUp closes the connection without an answer, by a reset or in order.
-func hangUp(out http.ResponseWriter, reset bool) {
-	conn, _, err := http.NewResponseController(out).Hijack()
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	if tcp, ok := conn.(*net.TCPConn); ok && reset {
-		_ = tcp.SetLinger(0)
-	}
-	_ = conn.Close()
+	Relay(out, status, header, body)
 }
 
 // raw sends bytes that net/http would not, and closes.
