@@ -76,15 +76,15 @@ func (w *wire) drawing(class crm.Class) func(sim.Source) sim.Plan {
 // which most meet a fault: they are what this is about, and the swarm's plans come
 // to few.
 func besetCalls(r sim.Source) (steps []sim.Step) {
-	const aCreate, aLookup, whenDue = 0, 3, 0
+	const whenDue = 0
 	for range 1 + r.IntN(2) {
 		steps = append(steps, sim.Step{Kind: sim.Deliver, A: r.IntN(6), N: r.IntN(2)})
 	}
 	for range 1 + r.IntN(6) {
-		call := sim.Step{Kind: sim.Until, A: r.IntN(2), N: aCreate, F: r.IntN(24)}
+		call := sim.Step{Kind: sim.Until, A: r.IntN(2), N: sim.UntilCreate, F: r.IntN(24)}
 		switch r.IntN(8) {
 		case 0, 1:
-			call.N = aLookup
+			call.N = sim.UntilLookup
 		case 2: // the process dies, and another one takes over
 			steps = append(steps, sim.Step{Kind: sim.Crash, A: r.IntN(2)})
 		}

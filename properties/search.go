@@ -45,8 +45,8 @@ func (s search) run() (*failure, int) {
 	for n := 0; n == 0 || time.Since(began) < s.time && (s.runs == 0 || n < s.runs); n++ {
 		seed := s.seed + uint64(n)
 		p := s.draw(sim.Seeded(seed))
-		if r := sim.Play(p, &cover); r.Violation != nil {
-			return explain(p, seed, *r.Violation), n + 1
+		if v := sim.Play(p, &cover); v != nil {
+			return explain(p, seed, *v), n + 1
 		}
 	}
 	return nil, cover.Runs
@@ -60,8 +60,8 @@ func explain(p sim.Plan, seed uint64, v sim.Violation) *failure {
 	p.Parts.MinimizeTime = minimizeTime
 	shortest := sim.Minimize(p)
 	var told strings.Builder
-	again := sim.Story(&told, shortest)
-	story, _, _ := strings.Cut(told.String(), "\nSee it again:")
+	again := sim.Tell(&told, shortest)
+	story := told.String()
 	if again != nil {
 		v = *again
 	} else {

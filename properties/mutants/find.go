@@ -242,35 +242,31 @@ var wordy = []string{"reason", "Reason", "hint", "Hint", "act", "Act", "shown"}
 
 // isText reports whether an expression only makes a text for people.
 func isText(f *finder, e ast.Expr) bool {
-	call, ok := e.(*ast.CallExpr)
-	if !ok {
+	pkg, name := calls(e)
+	if pkg == nil {
 		return false
 	}
-	fn, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok {
-		return false
-	}
-	pkg, ok := fn.X.(*ast.Ident)
-	if !ok {
-		return false
-	}
-	if _, ok := f.info.Uses[pkg].(*types.PkgName); !ok {
-		return false
-	}
-	return pkg.Name == "fmt" && fn.Sel.Name == "Sprintf"
+	_, imported := f.info.Uses[pkg].(*types.PkgName)
+	return imported && pkg.Name == "fmt" && name == "Sprintf"
 }
 
 // makesError reports whether a call makes an error with a text: the error may be
 // lost, but its words are no behaviour.
 func makesError(e ast.Expr) bool {
+	pkg, name := calls(e)
+	return pkg != nil && (pkg.Name == "fmt" && name == "Errorf" || pkg.Name == "errors" && name == "New")
+}
+
+// calls is what a call of the form pkg.name(…) calls; pkg is nil for everything else.
+func calls(e ast.Expr) (pkg *ast.Ident, name string) {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {
-		return false
+		return nil, ""
 	}
 	fn, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
-		return false
+		return nil, ""
 	}
-	pkg, ok := fn.X.(*ast.Ident)
-	return ok && (pkg.Name == "fmt" && fn.Sel.Name == "Errorf" || pkg.Name == "errors" && fn.Sel.Name == "New")
+	pkg, _ = fn.X.(*ast.Ident)
+	return pkg, fn.Sel.Name
 }

@@ -6,8 +6,8 @@ import "testing"
 func BenchmarkPlay(b *testing.B) {
 	var cover Coverage
 	for seed := uint64(0); b.Loop(); seed++ {
-		if r := Play(Draw(Seeded(seed), ""), &cover); r.Violation != nil {
-			b.Fatal(r.Violation)
+		if v := Play(Draw(Seeded(seed), ""), &cover); v != nil {
+			b.Fatal(v)
 		}
 	}
 	b.ReportMetric(float64(cover.Calls)/float64(cover.Runs), "calls/run")

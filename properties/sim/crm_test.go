@@ -80,7 +80,7 @@ func compareCRMs(t *testing.T, w *world, web *httptest.Server, clock *atomic.Int
 		clock.Store(w.now.UnixNano())
 		operation := "e-" + strconv.Itoa(r.IntN(8))
 		request, faults := createOf(w.plan.Class, base, operation), w.possible(creating)
-		if canFind(w.plan.Class) && r.IntN(3) == 0 {
+		if w.plan.Class != crm.None && r.IntN(3) == 0 {
 			request, faults = searchFor(base, operation), w.possible(finding)
 		}
 		request.Deadline = w.now.Add(callTimeout)

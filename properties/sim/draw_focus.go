@@ -2,35 +2,40 @@ package sim
 
 import (
 	"slices"
+	"time"
 
 	"github.com/leadonce/leadonce/engine/crm"
 )
 
 // Indices of targets.
-const (
-	toCreating = iota
-	toAppending
-	toCreated
-	toFinding
-	_
-	_
-	toReading
-	toSweeping
-	toIdle
+var (
+	toCreating  = slices.Index(targets, creating)
+	toAppending = slices.Index(targets, appending)
+	toCreated   = slices.Index(targets, created)
+	toFinding   = slices.Index(targets, finding)
+	toReading   = slices.Index(targets, reading)
+	toSweeping  = slices.Index(targets, sweeping)
+	toIdle      = slices.Index(targets, idle)
 )
+
+// UntilCreate and UntilLookup are the N of an Until that goes on to the next create, or
+// to the next lookup.
+var UntilCreate, UntilLookup = toCreating, toFinding
 
 // Indices of durations.
-const (
-	aMinute  = 5
-	threeMin = 6
-	elevenM  = 7
+var (
+	aMinute  = lasting(61 * time.Second)
+	threeMin = lasting(3 * time.Minute)
+	elevenM  = lasting(11 * time.Minute)
 )
 
-// Indices of the faults of a create that prove that nothing was made, and say nothing
-// of when to try again.
-const (
-	notExecuted = 8
-	refusedNow  = 19
+func lasting(d time.Duration) int { return slices.Index(durations, d) }
+
+// The faults of a create that prove that nothing was made, and say nothing of when to
+// try again, as a step names them.
+var (
+	notExecuted = 1 + slices.Index(createFaults, NotExecuted)
+	refusedNow  = 1 + slices.Index(createFaults, RefusedNow)
 )
 
 // aLife is one job from its first request to its end: kinds of steps, more often what

@@ -83,7 +83,7 @@ func (e *execution) deliver(once bool) bool {
 	for _, q := range w.chats.enquiries {
 		under := slices.ContainsFunc(w.actors, func(a *actor) bool { return a.enquiry == q && !slices.Contains(e.stalled, a) })
 		if once || !q.acknowledged && !under && !q.expired(w.now) {
-			e.running = w.deliver(w.chats.next(q.place(w), w.now), w.processes[q.deliveries%len(w.processes)])
+			e.running = w.deliver(w.chats.next(q, w.now), w.processes[q.deliveries%len(w.processes)])
 			return true
 		}
 	}

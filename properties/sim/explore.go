@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/leadonce/leadonce/engine/crm"
 )
@@ -137,15 +138,7 @@ func (x *explorer) run(troubles []Trouble, tell func(string)) {
 }
 
 func (x *explorer) conclude(w *world, troubles []Trouble) {
-	if w.broken == nil {
-		w.heal()
-	}
-	if w.broken == nil {
-		w.judgeEnd()
-	}
-	w.cover.Runs++
-	w.cover.Calls += w.calls
-	w.cover.together(w.happened)
+	w.conclude()
 	x.result.Calls += w.calls
 	if x.result.Violation = w.broken; w.broken != nil {
 		x.result.Found = troubles
@@ -164,7 +157,7 @@ func (x *explorer) known(e *execution, left int) bool {
 
 // jumps are the durations of Jumps: beyond a call's deadline, beyond the lease,
 // beyond the lease and the clocks' difference, and beyond a key's validity.
-var jumps = []int{3, 4, 5, 7}
+var jumps = []int{lasting(11 * time.Second), lasting(31 * time.Second), aMinute, elevenM}
 
 // branch notes every trouble that can come at this decision. At a look at the
 // clock only the time can make a difference.

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/leadonce/leadonce/engine"
@@ -52,7 +53,7 @@ func (w *world) goOn(alive func(*process) bool) {
 
 // finishAll lets the deliveries and the operators of those processes come to their end.
 func (w *world) finishAll(alive func(*process) bool) {
-	for _, a := range append([]*actor(nil), w.actors...) {
+	for _, a := range slices.Clone(w.actors) {
 		if alive(a.process) && !a.worker {
 			w.finish(a)
 		}
@@ -138,19 +139,10 @@ func (w *world) redeliver(alive func(*process) bool) {
 			if !alive(p) {
 				continue
 			}
-			w.finish(w.deliver(w.chats.next(e.place(w), w.now), p))
+			w.finish(w.deliver(w.chats.next(e, w.now), p))
 			w.breaks(i > 20, StoredIsAnswered, "%s is never answered 2xx", e.label())
 		}
 	}
-}
-
-func (e *enquiry) place(w *world) int {
-	for i, other := range w.chats.enquiries {
-		if other == e {
-			return i
-		}
-	}
-	return 0
 }
 
 // answerQuestions lets an honest operator answer what waits for one. It reports

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -206,11 +207,9 @@ func (w *world) deadLettered(v *view, e job.JobDeadLettered) {
 	if w.crm.refused[o.id] {
 		w.cover.hit(refusedForEver)
 	}
-	for _, other := range w.jobs {
-		if other.enquiry != nil && other.enquiry.operation == o.id && other.discarded {
-			w.cover.hit(blockedByDiscard)
-			return // it says that it is blocked: a person gave the operation up
-		}
+	if w.discarded(o) {
+		w.cover.hit(blockedByDiscard)
+		return // it says that it is blocked: a person gave the operation up
 	}
 	if o.doubtful() {
 		w.breaks(true, NoHiddenEffect, "%s is a dead letter (%s), and what its requests did is not known: %v", v.stream, e.Reason, o.made())
@@ -260,11 +259,12 @@ func (w *world) effected(o *operated) {
 
 // told notes that the current actor has a CRM id in hand.
 func (w *world) told(operation, crmID string) {
-	if a := w.current; a != nil {
-		a.receipts = append(a.receipts, receipt{operation, crmID})
+	a := w.current
+	if a == nil {
+		return
 	}
-	o := w.crm.op(operation)
-	if a := w.current; a != nil && a.request < len(o.requests) {
+	a.receipts = append(a.receipts, receipt{operation, crmID})
+	if o := w.crm.op(operation); a.request < len(o.requests) {
 		o.requests[a.request].answered = true
 	}
 }
@@ -300,22 +300,12 @@ func (w *world) turned(a *actor, t engine.Turn) {
 }
 
 func keeps(s job.State, crmID string) bool {
-	for _, id := range s.OtherCRMIDs {
-		if id == crmID {
-			return true
-		}
-	}
-	return s.CRMID == crmID
+	return s.CRMID == crmID || slices.Contains(s.OtherCRMIDs, crmID)
 }
 
 // stored reports whether the enquiry is in the log.
 func (w *world) stored(e *enquiry) bool {
-	for _, v := range w.jobs {
-		if v.enquiry == e {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.jobs, func(v *view) bool { return v.enquiry == e })
 }
 
 // answered judges our answer to a delivery. before says that the update was in

@@ -9,7 +9,7 @@ import (
 // can be left out: no step, no update, no process, no fault that may happen. It
 // returns p itself when p violates nothing.
 func Minimize(p Plan) Plan {
-	first := Play(p, &Coverage{}).Violation
+	first := Play(p, &Coverage{})
 	if first == nil {
 		return p
 	}
@@ -43,7 +43,7 @@ func (m *minimizer) try(p Plan) bool {
 		m.budget = 0
 		return false
 	}
-	if v := Play(p, &Coverage{}).Violation; v == nil || v.Property != m.property {
+	if v := Play(p, &Coverage{}); v == nil || v.Property != m.property {
 		return false
 	}
 	m.best, m.improved = p, true

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/leadonce/leadonce/engine"
@@ -165,7 +166,7 @@ func (p *process) terminate() {
 	w.tell("%s is terminated", p.name)
 	w.happen(Terminated)
 	p.cancel()
-	for _, a := range append([]*actor(nil), w.actors...) {
+	for _, a := range slices.Clone(w.actors) {
 		if a.process == p {
 			w.finish(a)
 		}

@@ -10,19 +10,13 @@ import (
 	"github.com/leadonce/leadonce/engine/eventlog"
 )
 
-// Result is what a run came to.
-type Result struct {
-	Violation *Violation
-	Calls     int // of ports, in all
-}
-
 // Play carries out the plan, heals the world, and judges. It adds to cover, which
 // may be shared by runs that follow each other.
-func Play(p Plan, cover *Coverage) Result {
+func Play(p Plan, cover *Coverage) *Violation {
 	w := newWorld(p, cover, nil)
 	defer w.end()
 	w.play()
-	return Result{w.broken, w.calls}
+	return w.broken
 }
 
 func (w *world) play() {
@@ -32,6 +26,11 @@ func (w *world) play() {
 		}
 		w.do(s)
 	}
+	w.conclude()
+}
+
+// conclude heals the world, judges what it comes to, and counts the run.
+func (w *world) conclude() {
 	if w.broken == nil {
 		w.heal()
 	}
@@ -94,9 +93,12 @@ func (w *world) job(n int) *view {
 }
 
 func (w *world) post(s Step) {
-	e := w.chats.next(s.A, w.now)
+	if len(w.chats.enquiries) == 0 {
+		return
+	}
+	e := w.chats.next(w.chats.enquiries[index(s.A, len(w.chats.enquiries))], w.now)
 	switch {
-	case e == nil, e.acknowledged && w.plan.Faults>>Redelivered&1 == 0:
+	case e.acknowledged && w.plan.Faults>>Redelivered&1 == 0:
 		return
 	case e.expired(w.now):
 		w.cover.hit(givenUpByTelegram)

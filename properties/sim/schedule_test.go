@@ -30,7 +30,7 @@ func FuzzSchedule(f *testing.F) {
 		if len(p.Steps) > 40 || len(p.Updates) > 8 {
 			return
 		}
-		if v := Play(p, &Coverage{}).Violation; v != nil {
+		if v := Play(p, &Coverage{}); v != nil {
 			t.Fatalf("%s: %v", p, v)
 		}
 	})

@@ -53,7 +53,7 @@ func (s Soak) Run(ctx context.Context) (*Found, *Coverage) {
 				}
 				seed := s.Seed + uint64(n)
 				p := Draw(Seeded(seed), s.Class)
-				if Play(p, cover).Violation != nil {
+				if Play(p, cover) != nil {
 					stop.Store(true)
 					mu.Lock()
 					if found == nil || seed < found.Seed {

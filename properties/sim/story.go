@@ -11,9 +11,16 @@ import (
 	"github.com/leadonce/leadonce/engine/job"
 )
 
-// Story writes what happens under the plan: a numbered list, the streams as they
-// are in the end, what the CRM was asked and made, and how to see it again.
+// Story is Tell, and how to see it again.
 func Story(out io.Writer, p Plan) *Violation {
+	broken := Tell(out, p)
+	fmt.Fprintf(out, "\nSee it again:\n  leadonce simulate --schedule '%s'\n", p)
+	return broken
+}
+
+// Tell writes what happens under the plan: a numbered list, the streams as they are
+// in the end, and what the CRM was asked and made.
+func Tell(out io.Writer, p Plan) *Violation {
 	fmt.Fprintf(out, "A CRM of class %s, %d process(es) with %d worker(s) each, %d attempt(s).\n\n", p.Class, p.Processes, p.Workers, p.Attempts)
 	n := 0
 	w := newWorld(p, &Coverage{}, func(line string) {
@@ -31,7 +38,6 @@ func Story(out io.Writer, p Plan) *Violation {
 	w.play()
 	w.tellStreams(out)
 	w.tellCRM(out)
-	fmt.Fprintf(out, "\nSee it again:\n  leadonce simulate --schedule '%s'\n", p)
 	return w.broken
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -46,7 +47,7 @@ func newTelegram(people []sent, updates []int, refused uint64) *telegramSide {
 	t := &telegramSide{}
 	for n, u := range updates {
 		i := index(u, len(people))
-		if !t.has(i) { // an update is made once
+		if !slices.ContainsFunc(t.enquiries, func(e *enquiry) bool { return e.known == i }) { // an update is made once
 			t.enquiries = append(t.enquiries, &enquiry{
 				sent: &people[i], known: i, operation: people[i].operation, refused: refused>>n&1 == 1,
 			})
@@ -55,22 +56,9 @@ func newTelegram(people []sent, updates []int, refused uint64) *telegramSide {
 	return t
 }
 
-func (t *telegramSide) has(i int) bool {
-	for _, e := range t.enquiries {
-		if e.known == i {
-			return true
-		}
-	}
-	return false
-}
-
-// next is the enquiry that is sent when the a-th is to be: the head of its
-// chat's queue, or it itself once more.
-func (t *telegramSide) next(a int, at time.Time) *enquiry {
-	if len(t.enquiries) == 0 {
-		return nil
-	}
-	wanted := t.enquiries[index(a, len(t.enquiries))]
+// next is the enquiry that is sent when that one is to be: the head of its chat's
+// queue, or it itself once more.
+func (t *telegramSide) next(wanted *enquiry, at time.Time) *enquiry {
 	for _, e := range t.enquiries {
 		if e == wanted {
 			break

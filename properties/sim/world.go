@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/leadonce/leadonce/engine/crm"
 	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/job"
 )
@@ -142,8 +141,6 @@ func (w *world) policy() job.Policy {
 		Lease: lease, CallTimeout: callTimeout, ClockSkew: clockSkew,
 	}
 }
-
-func canFind(c crm.Class) bool { return c != crm.None }
 
 // clock is one process's view of the time.
 type clock struct{ p *process }
