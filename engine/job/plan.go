@@ -51,11 +51,7 @@ func DefaultPlan(key Key, u Update) Plan {
 	if !m.asksForLead() {
 		return Plan{Reason: "a message without text, caption, contact, photo, document or voice asks for no lead"}
 	}
-	business, err := BusinessKey(key, u)
-	if err != nil {
-		return Plan{Undecodable: err.Error()}
-	}
-	plan := Plan{Effect: true, Action: CreateLead, BusinessKey: business, Fields: m.fields(u)}
+	plan := Plan{Effect: true, Action: CreateLead, BusinessKey: m.businessKey(key, u), Fields: m.fields(u)}
 	if m.MediaGroupID != "" && m.Caption == "" {
 		plan.Defer = albumDefer
 	}
@@ -176,13 +172,17 @@ func BusinessKey(key Key, u Update) (string, error) {
 		return callbackKey(key, u)
 	case "message":
 		m, err := decodeMessage(u)
-		if err != nil || m.MediaGroupID == "" {
-			return key.String(), err
-		}
-		return businessKey(u.Bot, "album", strconv.FormatInt(u.Chat, 10), m.MediaGroupID), nil
+		return m.businessKey(key, u), err
 	default:
 		return key.String(), nil
 	}
+}
+
+func (m message) businessKey(key Key, u Update) string {
+	if m.MediaGroupID == "" {
+		return key.String()
+	}
+	return businessKey(u.Bot, "album", strconv.FormatInt(u.Chat, 10), m.MediaGroupID)
 }
 
 // callbackKey names a pressed button by where it is and what it says. A message

@@ -240,8 +240,8 @@ func Due(e Event, at time.Time) (Schedule, time.Time) {
 }
 
 // DueOf is Due of a recorded event, with Decode's error. It looks no further into an
-// event than it must where the job is due anyway: whoever takes it then finds out
-// whether it can be decoded. Those events are most of a log.
+// event than it must where whoever takes the job finds out whether it can be decoded,
+// and into none that changes nothing. Those events are most of a log.
 func DueOf(wireName string, data []byte, at time.Time) (Schedule, time.Time, error) {
 	switch wireName {
 	case wireReceived:
@@ -254,6 +254,8 @@ func DueOf(wireName string, data []byte, at time.Time) (Schedule, time.Time, err
 			return Unchanged, time.Time{}, fmt.Errorf("decode %s: %w", wireName, err)
 		}
 		return DueAt, lease.Until, nil
+	case wireRepeated:
+		return Unchanged, time.Time{}, nil
 	}
 	e, err := Decode(wireName, data)
 	if err != nil {
@@ -263,4 +265,8 @@ func DueOf(wireName string, data []byte, at time.Time) (Schedule, time.Time, err
 	return schedule, due, nil
 }
 
-var wireReceived, wireClaimed = currentName[UpdateReceived{}.Name()], currentName[JobClaimed{}.Name()]
+var (
+	wireReceived = currentName[UpdateReceived{}.Name()]
+	wireClaimed  = currentName[JobClaimed{}.Name()]
+	wireRepeated = currentName[DeliveryRepeated{}.Name()]
+)

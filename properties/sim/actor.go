@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"iter"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -15,9 +14,7 @@ import (
 type actor struct {
 	name     string
 	process  *process
-	resume   func() (point, bool)
-	cancel   func()
-	yield    func(point) bool
+	on       *coroutine
 	at       point
 	dying    bool
 	worker   bool
@@ -50,14 +47,12 @@ type killed struct{}
 
 // spawn makes an actor that stands before its first call.
 func (w *world) spawn(a *actor, body func()) *actor {
-	a.resume, a.cancel = iter.Pull(func(yield func(point) bool) {
-		a.yield = yield
+	a.on = w.stage.enter(func() {
 		defer func() {
 			if p := recover(); p != nil && p != any(killed{}) {
 				w.breaks(true, NoPanic, "%s: %v\n%s", a.name, p, debug.Stack())
 			}
 		}()
-		grow()
 		body()
 	})
 	w.actors = append(w.actors, a)
@@ -65,24 +60,14 @@ func (w *world) spawn(a *actor, body func()) *actor {
 	return a
 }
 
-// grow makes room on the coroutine's stack at once, while there is nothing on it
-// that would have to be copied.
-//
-//go:noinline
-func grow() byte {
-	var room [12 << 10]byte
-	return room[len(noon.Location().String())]
-}
-
 // advance takes the actor to its next call.
 func (w *world) advance(a *actor) {
 	before := w.current
 	w.current = a
-	at, alive := a.resume()
+	a.at, _ = a.on.resume()
 	w.current = before
-	a.at = at
-	if !alive {
-		a.at = point{port: ended}
+	if a.at.port == ended {
+		w.stage.leave(a.on)
 		w.remove(a)
 	}
 }
@@ -129,8 +114,7 @@ func (w *world) await(p point) Fault {
 	if a == nil {
 		return None // the judge's own calls
 	}
-	if a.dying || !a.yield(p) {
-		a.dying = true
+	if !a.pauses(p) {
 		panic(killed{})
 	}
 	f := w.next
@@ -143,14 +127,21 @@ func (w *world) await(p point) Fault {
 	return f
 }
 
+// pauses stands still before a call. It reports whether the actor lives on.
+func (a *actor) pauses(before point) bool {
+	if !a.dying {
+		a.on.yield(before)
+	}
+	return !a.dying
+}
+
 // stop ends the actor where it stands.
 func (w *world) stop(a *actor) {
-	before := w.current
-	w.current = a
+	if a.at.port == ended {
+		return
+	}
 	a.dying = true
-	a.cancel()
-	w.current = before
-	a.at = point{port: ended}
+	w.advance(a)
 }
 
 func (w *world) remove(a *actor) {

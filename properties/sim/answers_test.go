@@ -162,7 +162,7 @@ func named(sequence []int) (names []string) {
 func play(class crm.Class, sequence []int, cover *Coverage, story func(string)) (verdict, *Violation) {
 	w := newWorld(Plan{Setup: Setup{
 		Class: class, Processes: 1, Workers: 1, Updates: []int{0}, Attempts: budget, Faults: AllFaults, Steady: true,
-	}}, cover, story)
+	}}, cover, story, &stage{})
 	defer w.end()
 	w.finish(w.deliver(w.chats.enquiries[0], w.processes[0]))
 	worker := w.actors[0]

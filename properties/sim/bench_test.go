@@ -5,8 +5,10 @@ import "testing"
 // BenchmarkPlay is one complete run: drawn, played, healed and judged.
 func BenchmarkPlay(b *testing.B) {
 	var cover Coverage
+	player := NewPlayer(&cover)
+	defer player.Close()
 	for seed := uint64(0); b.Loop(); seed++ {
-		if v := Play(Draw(Seeded(seed), ""), &cover); v != nil {
+		if v := player.Play(Draw(Seeded(seed), "")); v != nil {
 			b.Fatal(v)
 		}
 	}

@@ -41,7 +41,7 @@ func TestTheSimulatedCRMIsTheServer(t *testing.T) {
 	for _, class := range crm.Classes {
 		t.Run(string(class), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(Plan{Setup: Setup{Class: class, Attempts: 1}}, &Coverage{}, nil)
+			w := newWorld(Plan{Setup: Setup{Class: class, Attempts: 1}}, &Coverage{}, nil, &stage{})
 			defer w.end()
 			var clock atomic.Int64 // the server still looks at it when its answer is here
 			clock.Store(w.now.UnixNano())

@@ -59,6 +59,7 @@ type explorer struct {
 	seen    map[uint64]uint8 // state → the most troubles that were left in it, plus one
 	pending [][]Trouble
 	result  Explored
+	stage   stage
 	cover   *Coverage
 }
 
@@ -68,7 +69,7 @@ func newExplorer(s Space, cover *Coverage) *explorer {
 			Class: s.Class, Processes: s.Workers, Workers: 1, Updates: []int{0}, Attempts: 2,
 			Faults: AllFaults, Steady: true,
 		},
-		budget: s.Troubles, seen: map[uint64]uint8{}, cover: cover, result: Explored{Space: s},
+		budget: s.Troubles, seen: map[uint64]uint8{}, cover: cover, result: Explored{Space: s}, stage: stage{kept: true},
 	}
 	if s.Refused {
 		x.setup.Refused = 3
@@ -82,6 +83,7 @@ func newExplorer(s Space, cover *Coverage) *explorer {
 // Explore runs every execution of the space. It stops at the first violation.
 func Explore(s Space, cover *Coverage) Explored {
 	x := newExplorer(s, cover)
+	defer x.stage.close()
 	x.pending = [][]Trouble{nil}
 	for len(x.pending) > 0 && x.result.Violation == nil {
 		troubles := x.pending[len(x.pending)-1]
@@ -95,6 +97,7 @@ func Explore(s Space, cover *Coverage) Explored {
 // Retell carries out one execution of a space and tells what happens.
 func Retell(s Space, troubles []Trouble, tell func(line string)) *Violation {
 	x := newExplorer(s, &Coverage{})
+	defer x.stage.close()
 	x.budget = len(troubles)
 	x.run(troubles, tell)
 	return x.result.Violation
@@ -106,7 +109,7 @@ const executionCalls = 5_000
 // run carries out one execution. Behind its last trouble, it notes every other
 // way to go on, and ends where the state is known.
 func (x *explorer) run(troubles []Trouble, tell func(string)) {
-	w := newWorld(Plan{Setup: x.setup}, x.cover, tell)
+	w := newWorld(Plan{Setup: x.setup}, x.cover, tell, &x.stage)
 	defer w.end()
 	w.digests = true
 	x.result.Executions++

@@ -155,8 +155,11 @@ func (w *world) judgeContent(op crm.Operation) {
 	if a == nil || a.fenced == "" {
 		return
 	}
-	s := w.byStream[a.fenced].state
-	want := w.parts.planner(s.Key, s.AsUpdate()).Fields
+	e := w.byStream[a.fenced].enquiry
+	if e == nil {
+		return
+	}
+	want := e.fields
 	w.breaks(!maps.Equal(op.Fields, want), ContentIsTheUpdates, "%s asks for a lead with %v, and %s says %v", a.name, op.Fields, a.fenced, want)
 }
 

@@ -81,7 +81,7 @@ func asked(s Sent, rules job.Planner) sent {
 	u := s[0]
 	key := u.Key()
 	p := rules(key, u)
-	e := sent{name: u.Kind, bot: u.Bot, id: u.ID, chat: int(u.Chat), spellings: s, own: true}
+	e := sent{name: u.Kind, bot: u.Bot, id: u.ID, chat: int(u.Chat), spellings: s, own: true, fields: p.Fields}
 	e.operation = operation(u.Bot, key.String())
 	switch {
 	case p.Undecodable != "":

@@ -26,6 +26,7 @@ type process struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	handle   eventlog.Log
+	log      *log // the handle, with its faults
 	engine   *engine.Engine
 	agenda   *engine.Agenda
 	handler  *telegram.Handler
@@ -48,11 +49,12 @@ func (p *process) start() {
 	p.leftAlone = time.Time{} // it is told in every answer
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.handle = w.parts.store.Handle(p.number)
+	p.log = &log{p.handle, p}
 	c := &clock{p}
 	connector, err := p.connect()
 	must(err)
 	p.engine, err = engine.New(engine.Config{
-		Log: &log{p.handle, p}, CRM: &witnessed{connector, w}, Clock: c, IDs: &w.ids, Observer: &observer{w},
+		Log: p.log, CRM: &witnessed{connector, w}, Clock: c, IDs: &w.ids, Observer: &observer{w},
 		Plan: w.parts.planner, Policy: w.policy(), Worker: p.name,
 	})
 	must(err)
@@ -109,7 +111,7 @@ func (p *process) work(a *actor) {
 			stream, busy = p.agenda.Next(p.now())
 		}
 		if !busy {
-			if a.dying || !a.yield(point{port: idle}) {
+			if !a.pauses(point{port: idle}) {
 				return
 			}
 			continue
@@ -132,21 +134,17 @@ func (p *process) work(a *actor) {
 
 // sweep reports whether the agenda could read the log.
 func (p *process) sweep() bool {
-	return p.agenda.Sweep(context.Background(), &log{p.handle, p}, nil) == nil
+	return p.agenda.Sweep(context.Background(), p.log, nil) == nil
 }
 
 // die ends everything of the process at once.
 func (p *process) die() {
 	w := p.w
-	alive := w.actors[:0:0]
-	for _, a := range w.actors {
+	for _, a := range slices.Clone(w.actors) {
 		if a.process == p {
 			w.stop(a)
-			continue
 		}
-		alive = append(alive, a)
 	}
-	w.actors = alive
 	p.cancel()
 }
 

@@ -15,7 +15,7 @@ func TestOperationIDsOutliveARestore(t *testing.T) {
 	restores, claims := 0, 0
 	for seed := range uint64(120) {
 		p := Draw(Seeded(seed), "")
-		w := newWorld(p, &Coverage{}, nil)
+		w := newWorld(p, &Coverage{}, nil, &stage{})
 		w.play()
 		var all []eventlog.Recorded
 		for r, err := range w.store.ReadAll(context.Background(), eventlog.Start) {
@@ -43,7 +43,7 @@ func TestOperationIDsOutliveARestore(t *testing.T) {
 
 // restored is what processes with an empty memory make of a part of a log.
 func restored(p Plan, part []eventlog.Recorded) (all []eventlog.Recorded) {
-	w := newWorld(p, &Coverage{}, nil)
+	w := newWorld(p, &Coverage{}, nil, &stage{})
 	defer w.end()
 	for _, r := range part {
 		proposed := eventlog.Proposed{ID: r.ID, Type: r.Type, Time: r.Time, Data: r.Data}

@@ -10,13 +10,12 @@ import (
 	"github.com/leadonce/leadonce/engine/eventlog"
 )
 
-// Play carries out the plan, heals the world, and judges. It adds to cover, which
+// Play carries out one plan, heals the world, and judges. It adds to cover, which
 // may be shared by runs that follow each other.
 func Play(p Plan, cover *Coverage) *Violation {
-	w := newWorld(p, cover, nil)
-	defer w.end()
-	w.play()
-	return w.broken
+	player := NewPlayer(cover)
+	defer player.Close()
+	return player.Play(p)
 }
 
 func (w *world) play() {
@@ -166,7 +165,7 @@ func (w *world) fromFuture(s Step) {
 // Hash is the digest of everything that a run of the plan leaves in the log, byte
 // for byte, and in the CRM.
 func Hash(p Plan) [sha256.Size]byte {
-	w := newWorld(p, &Coverage{}, nil)
+	w := newWorld(p, &Coverage{}, nil, &stage{})
 	defer w.end()
 	w.play()
 	h := sha256.New()

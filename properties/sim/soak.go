@@ -46,6 +46,8 @@ func (s Soak) Run(ctx context.Context) (*Found, *Coverage) {
 	for range runtime.GOMAXPROCS(0) {
 		players.Go(func() {
 			cover := &Coverage{}
+			player := NewPlayer(cover)
+			defer player.Close()
 			for !stop.Load() && ctx.Err() == nil {
 				n := next.Add(1) - 1
 				if s.Runs > 0 && n >= int64(s.Runs) {
@@ -53,7 +55,7 @@ func (s Soak) Run(ctx context.Context) (*Found, *Coverage) {
 				}
 				seed := s.Seed + uint64(n)
 				p := Draw(Seeded(seed), s.Class)
-				if Play(p, cover) != nil {
+				if player.Play(p) != nil {
 					stop.Store(true)
 					mu.Lock()
 					if found == nil || seed < found.Seed {

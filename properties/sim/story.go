@@ -33,7 +33,7 @@ func Tell(out io.Writer, p Plan) *Violation {
 		}
 		n++
 		fmt.Fprintf(out, "%4d. %s\n", n, line)
-	})
+	}, &stage{})
 	defer w.end()
 	w.play()
 	w.tellStreams(out)

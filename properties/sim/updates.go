@@ -29,6 +29,7 @@ type sent struct {
 	operation string // operation_id, unless its id is taken
 	own       bool   // its operation is its own
 	spellings [2]job.Update
+	fields    map[string]string // of its lead
 }
 
 // known are the updates that a Setup chooses from, by index.
@@ -95,6 +96,7 @@ func update(bot, id int64, chat int, body string, w wish, businessKey string) se
 			panic(err)
 		}
 		s.spellings[i] = u
+		s.fields = plan(u.Key(), u).Fields
 	}
 	return s
 }

@@ -36,6 +36,7 @@ type world struct {
 	chats   *telegramSide
 	ids     ids
 
+	stage     *stage
 	processes []*process
 	actors    []*actor // workers first, then who is alive of the others
 	current   *actor
@@ -62,9 +63,9 @@ type Violation struct {
 
 func (v *Violation) Error() string { return string(v.Property) + ": " + v.What }
 
-func newWorld(p Plan, cover *Coverage, story func(string)) *world {
+func newWorld(p Plan, cover *Coverage, story func(string), on *stage) *world {
 	w := &world{
-		plan: p, cover: cover, story: story, now: noon, parts: partsOf(p.Parts), ids: ids{steady: p.Steady},
+		plan: p, stage: on, cover: cover, story: story, now: noon, parts: partsOf(p.Parts), ids: ids{steady: p.Steady},
 		byStream: make(map[string]*view, len(p.Updates)),
 	}
 	w.store = w.parts.store.Handle(0)
@@ -91,12 +92,14 @@ func newWorld(p Plan, cover *Coverage, story func(string)) *world {
 	return w
 }
 
-// end stops every coroutine.
+// end stops every actor.
 func (w *world) end() {
-	for _, a := range w.actors {
-		w.stop(a)
+	for len(w.actors) > 0 {
+		w.stop(w.actors[0])
 	}
-	w.actors = nil
+	if !w.stage.kept {
+		w.stage.close()
+	}
 	w.parts.close()
 }
 
