@@ -21,19 +21,38 @@ type Agenda struct {
 	busy       map[string]bool // handed out by Next, whatever became of them since
 	stopped    map[string]bool // streams that cannot be decoded
 	waiting    int             // entries for a human
+	peers      peers
 }
 
 type entry struct {
 	stream   string
 	revision uint64 // of the newest event that was swept
 	due      time.Time
-	waiting  bool // for a human
-	at       int  // index in the heap, -1 when not in it
+	from     time.Time // when this process may take it: others may come before it
+	waiting  bool      // for a human
+	at       int       // index in the heap, -1 when not in it
 }
 
 // NewAgenda is an agenda that has read nothing yet.
 func NewAgenda() *Agenda {
 	return &Agenda{entries: map[string]*entry{}, busy: map[string]bool{}, stopped: map[string]bool{}}
+}
+
+// Share makes the agenda leave a job for a while to the process that comes first for
+// it, among those that have claimed jobs in the last minute of the log. worker is the
+// name under which this process claims.
+func (a *Agenda) Share(worker string) {
+	a.peers = peers{self: worker, seen: map[string]time.Time{}, newest: a.peers.newest}
+	a.reorder()
+}
+
+// reorder gives every job anew to the processes that there are.
+func (a *Agenda) reorder() {
+	for _, x := range a.entries {
+		x.from = x.due.Add(a.peers.wait(x.stream))
+	}
+	heap.Init(&a.due)
+	a.peers.changed = false
 }
 
 // progressEvery is after how many events a sweep reports.
@@ -52,6 +71,9 @@ func (a *Agenda) Sweep(ctx context.Context, log eventlog.Log, progress func(even
 			progress(n)
 		}
 	}
+	if a.peers.bury(); a.peers.changed {
+		a.reorder()
+	}
 	return nil
 }
 
@@ -60,7 +82,8 @@ func (a *Agenda) apply(r eventlog.Recorded) {
 	if !strings.HasPrefix(r.Stream, job.JobStreams) {
 		return
 	}
-	schedule, at, err := job.DueOf(r.Type, r.Data, r.Time)
+	a.peers.at(r.Time)
+	next, err := job.DueOf(r.Type, r.Data, r.Time)
 	if err != nil {
 		a.remove(r.Stream)
 		a.stopped[r.Stream] = true
@@ -69,9 +92,10 @@ func (a *Agenda) apply(r eventlog.Recorded) {
 	if a.stopped[r.Stream] {
 		return
 	}
-	switch schedule {
+	a.peers.claimed(next.Worker, r.Time)
+	switch next.Schedule {
 	case job.DueAt:
-		a.put(r.Stream, r.Revision, at, false)
+		a.put(r.Stream, r.Revision, next.At, false)
 	case job.Waiting:
 		a.put(r.Stream, r.Revision, time.Time{}, true)
 	case job.Closed:
@@ -95,6 +119,7 @@ func (a *Agenda) put(stream string, revision uint64, due time.Time, waiting bool
 
 // place keeps the heap to the entries that Next may hand out.
 func (a *Agenda) place(x *entry) {
+	x.from = x.due.Add(a.peers.wait(x.stream))
 	switch wanted := !x.waiting && !a.busy[x.stream]; {
 	case wanted && x.at < 0:
 		heap.Push(&a.due, x)
@@ -119,10 +144,10 @@ func (a *Agenda) remove(stream string) {
 	delete(a.entries, stream)
 }
 
-// Next hands out the job that has been due the longest, if one is. It is not
-// handed out again before Done.
+// Next hands out the job that this process could have taken the longest ago, if one
+// is due. It is not handed out again before Done.
 func (a *Agenda) Next(now time.Time) (stream string, ok bool) {
-	if len(a.due) == 0 || a.due[0].due.After(now) {
+	if len(a.due) == 0 || a.due[0].from.After(now) {
 		return "", false
 	}
 	x := a.due[0]
@@ -163,12 +188,12 @@ func (a *Agenda) Stop(stream string) {
 	a.stopped[stream] = true
 }
 
-// NextDue is when the earliest job is due; ok is false when none ever is.
+// NextDue is when Next has the earliest job; ok is false when it never has one.
 func (a *Agenda) NextDue() (at time.Time, ok bool) {
 	if len(a.due) == 0 {
 		return time.Time{}, false
 	}
-	return a.due[0].due, true
+	return a.due[0].from, true
 }
 
 // Backlog is how many jobs the agenda has.
@@ -186,13 +211,13 @@ func (a *Agenda) Backlog() Backlog {
 // Checkpoint is how far the agenda has read.
 func (a *Agenda) Checkpoint() eventlog.Checkpoint { return a.checkpoint }
 
-// dueHeap orders by due time, and by name to be the same in every run.
+// dueHeap orders by the time from which this process may take a job, and by name to be the same in every run.
 type dueHeap []*entry
 
 func (h dueHeap) Len() int { return len(h) }
 func (h dueHeap) Less(i, j int) bool {
-	if !h[i].due.Equal(h[j].due) {
-		return h[i].due.Before(h[j].due)
+	if !h[i].from.Equal(h[j].from) {
+		return h[i].from.Before(h[j].from)
 	}
 	return h[i].stream < h[j].stream
 }

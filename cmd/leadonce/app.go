@@ -83,7 +83,11 @@ func (a *app) open(ctx context.Context) error {
 	if err != nil {
 		return mistake("%v", err)
 	}
-	a.runner = newRunner(e, observer, a.config.Workers, a.snapshotPath(), a.sweepProgress)
+	workers := a.config.Workers
+	if a.config.Role == roleIngress {
+		workers = 0
+	}
+	a.runner = newRunner(e, observer, workers, a.snapshotPath(), a.sweepProgress)
 	a.lag = lagWatch{models: a.models, log: log}
 	m.Serve(metrics.Gauges{
 		Backlog:       a.runner.Backlog,
@@ -93,7 +97,11 @@ func (a *app) open(ctx context.Context) error {
 	return a.openServer(e, observed, m)
 }
 
-func (a *app) openServer(e *engine.Engine, observed *metrics.Log, m *metrics.Metrics) error {
+// intake is what accepts updates; nil in a process that only makes leads.
+func (a *app) intake(e *engine.Engine, m *metrics.Metrics) (http.Handler, error) {
+	if a.config.Role == roleWorker {
+		return nil, nil
+	}
 	var bots []telegram.Bot
 	for _, b := range a.config.Bots {
 		bots = append(bots, telegram.Bot{ID: b.ID, Secrets: b.Secrets})
@@ -109,7 +117,15 @@ func (a *app) openServer(e *engine.Engine, observed *metrics.Log, m *metrics.Met
 		Remote: func(r *http.Request) string { return ingress.ClientAddr(r, trusted).String() },
 	})
 	if err != nil {
-		return mistake("bots: %v", err)
+		return nil, mistake("bots: %v", err)
+	}
+	return handler, nil
+}
+
+func (a *app) openServer(e *engine.Engine, observed *metrics.Log, m *metrics.Metrics) error {
+	handler, err := a.intake(e, m)
+	if err != nil {
+		return err
 	}
 	router := ingress.Router(ingress.Config{
 		Telegram: handler, Metrics: m.Handler(), Logger: a.logger,
@@ -152,7 +168,7 @@ func workerName() string {
 }
 
 func (a *app) snapshotPath() string {
-	if a.config.Log == "memory" {
+	if a.config.Log == logMemory {
 		return ""
 	}
 	return filepath.Join(a.config.DataDir, snapshotFile)
@@ -210,6 +226,7 @@ func (a *app) run(ctx context.Context, listener net.Listener) error {
 	var parts sync.WaitGroup
 	parts.Go(func() { a.runner.Run(work, calls) })
 	parts.Go(func() { a.project(work) })
+	parts.Go(func() { a.watch(work) })
 	served := make(chan error, 1)
 	go func() { served <- ingress.Serve(a.server, listener) }()
 
@@ -232,6 +249,24 @@ func (a *app) run(ctx context.Context, listener net.Listener) error {
 	parts.Wait()
 	cut()
 	return errors.Join(failure, a.close())
+}
+
+// watch wakes the runner of a process that has no intake for what others append. What
+// it misses, the next sweep finds.
+func (a *app) watch(ctx context.Context) {
+	wake := func(context.Context, eventlog.Recorded) error {
+		a.runner.Wake()
+		return nil
+	}
+	for a.config.Role == roleWorker && ctx.Err() == nil {
+		tail, err := a.log.Tail(ctx)
+		if err == nil {
+			err = a.log.Subscribe(ctx, tail, wake)
+		}
+		if err != nil && ctx.Err() == nil {
+			_ = systemClock{}.Sleep(ctx, engine.TroublePause)
+		}
+	}
 }
 
 // project keeps the read models up to date. Their trouble is shown by readyz and

@@ -21,9 +21,11 @@ import (
 
 // config is leadonce.yaml. `leadonce init` writes one with every key explained.
 type config struct {
+	Role           string        `yaml:"role"`
 	Listen         string        `yaml:"listen"`
 	DataDir        string        `yaml:"data_dir"`
 	Log            string        `yaml:"log"`
+	KurrentDB      kurrentConfig `yaml:"kurrentdb"`
 	Bots           []botConfig   `yaml:"bots"`
 	CRM            crmConfig     `yaml:"crm"`
 	Workers        int           `yaml:"workers"`
@@ -35,6 +37,17 @@ type config struct {
 	TLS            tlsConfig     `yaml:"tls"`
 	TrustedProxies []string      `yaml:"trusted_proxies"`
 	Logging        loggingConfig `yaml:"logging"`
+}
+
+// The roles: what a process does.
+const (
+	roleAll     = "all"
+	roleIngress = "ingress" // accepts updates, and makes no leads
+	roleWorker  = "worker"  // makes leads, and accepts no updates
+)
+
+type kurrentConfig struct {
+	Connection string `yaml:"connection"`
 }
 
 type botConfig struct {
@@ -69,9 +82,10 @@ type loggingConfig struct {
 // defaultConfig is what a file need not say.
 func defaultConfig() config {
 	return config{
+		Role:        roleAll,
 		Listen:      "127.0.0.1:8080",
 		DataDir:     "./data",
-		Log:         "sqlite",
+		Log:         logSQLite,
 		CRM:         crmConfig{Settle: 30 * time.Second, KeyValidity: 24 * time.Hour},
 		Workers:     8,
 		Lease:       60 * time.Second,
@@ -131,9 +145,11 @@ func readConfig(path string, overrides map[string]string) (config, error) {
 type override struct{ key, usage string }
 
 var overridable = []override{
+	{"role", "all, ingress (accepts updates only) or worker (makes leads only)"},
 	{"listen", "address to listen on"},
 	{"data_dir", "folder of the log and the read models"},
-	{"log", "sqlite or memory"},
+	{"log", "sqlite, memory or kurrentdb"},
+	{"kurrentdb.connection", "where KurrentDB is, like esdb://user:${PASSWORD}@host:2113?tls=true"},
 	{"workers", "how many jobs are worked on at the same time"},
 	{"logging.format", "text or json"},
 	{"logging.level", "debug, info, warn or error"},
@@ -181,6 +197,9 @@ func expand(key, value string) (string, error) {
 // check makes the configuration ready to serve: it fills in the environment's
 // values and returns the first mistake.
 func (c *config) check() error {
+	if c.Role != roleAll && c.Role != roleIngress && c.Role != roleWorker {
+		return mistake("role: %q is unknown, give %s, %s or %s", c.Role, roleAll, roleIngress, roleWorker)
+	}
 	if err := c.checkLog(); err != nil {
 		return err
 	}
@@ -189,7 +208,9 @@ func (c *config) check() error {
 	} else if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return mistake("listen: %q is no port, give 1 to 65535", port)
 	}
-	if err := c.checkBots(); err != nil {
+	if c.Role == roleWorker {
+		c.Bots = nil // their secrets are the ingress's
+	} else if err := c.checkBots(); err != nil {
 		return err
 	}
 	if err := c.checkCRM(); err != nil {
@@ -238,12 +259,42 @@ func (c *config) checkDurations() error {
 }
 
 func (c *config) checkLog() error {
-	if c.Log != "sqlite" && c.Log != "memory" {
-		return mistake("log: %q is unknown, give sqlite or memory", c.Log)
+	switch {
+	case c.Log != logSQLite && c.Log != logMemory && c.Log != logKurrentDB:
+		return mistake("log: %q is unknown, give %s, %s or %s", c.Log, logSQLite, logMemory, logKurrentDB)
+	case c.Log == logMemory && c.Role != roleAll:
+		return mistake("log: memory can be seen by its own process only, which must have the role %s", roleAll)
+	}
+	if err := c.expandConnection(); err != nil {
+		return err
 	}
 	if c.DataDir == "" {
 		return mistake("data_dir: empty, give a folder")
 	}
+	return nil
+}
+
+// The logs that a configuration can name.
+const (
+	logSQLite    = "sqlite"
+	logMemory    = "memory"
+	logKurrentDB = "kurrentdb"
+)
+
+// expandConnection fills in the environment's values. What is there may hold a
+// password: no error quotes it.
+func (c *config) expandConnection() error {
+	if c.Log != logKurrentDB {
+		return nil
+	}
+	if c.KurrentDB.Connection == "" {
+		return mistake("kurrentdb.connection: none; give the cluster's address, such as esdb://user:${KURRENTDB_PASSWORD}@host:2113?tls=true")
+	}
+	value, err := expand("kurrentdb.connection", c.KurrentDB.Connection)
+	if err != nil {
+		return err
+	}
+	c.KurrentDB.Connection = value
 	return nil
 }
 

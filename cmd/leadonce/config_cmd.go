@@ -62,7 +62,7 @@ func configCommand() *cobra.Command {
 		for _, b := range config.Bots {
 			fmt.Fprintf(out, "bot %d: deliveries to POST /telegram/%d on %s, %d secret(s)\n", b.ID, b.ID, config.Listen, len(b.Secrets))
 		}
-		fmt.Fprintf(out, "crm: %s, class %s\nlog: %s in %s\n", config.CRM.Connector, config.CRM.Class, config.Log, config.DataDir)
+		fmt.Fprintf(out, "role: %s\ncrm: %s, class %s\nlog: %s, data in %s\n", config.Role, config.CRM.Connector, config.CRM.Class, config.Log, config.DataDir)
 		return nil
 	}
 	parent.AddCommand(check)

@@ -78,6 +78,7 @@ func (r *runner) Run(ctx, calls context.Context) {
 		})
 	}
 	a := r.restore(ctx)
+	a.Share(r.engine.Worker)
 	r.dispatch(ctx, a)
 	close(r.work)
 	workers.Wait() // their results fit into the channel

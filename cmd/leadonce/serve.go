@@ -38,9 +38,9 @@ func serveCommand() *cobra.Command {
 			scheme = "https"
 		}
 		logger.Info("serving", "address", fmt.Sprintf("%s://%s", scheme, listener.Addr()),
-			"bots", len(config.Bots), "log", config.Log, "data_dir", config.DataDir,
+			"role", config.Role, "bots", len(config.Bots), "log", config.Log, "data_dir", config.DataDir,
 			"crm", config.CRM.Connector, "class", config.CRM.Class, "workers", config.Workers)
-		if config.Log == "memory" {
+		if config.Log == logMemory {
 			logger.Warn("log: memory keeps nothing over a restart; use it for trials only")
 		}
 		if err := a.run(c.Context(), listener); err != nil {

@@ -26,10 +26,13 @@ const (
 // openLog opens the log that the configuration names, and returns how to close
 // it. create says whether a log that is not there may be made.
 func openLog(ctx context.Context, c config, create bool) (eventlog.Log, func() error, error) {
-	if c.Log == "memory" && !create {
+	if c.Log == logKurrentDB {
+		return openKurrentDB(ctx, c)
+	}
+	if c.Log == logMemory && !create {
 		return nil, nil, mistake("log: memory can be seen by its own `leadonce serve` only; give sqlite")
 	}
-	if c.Log == "memory" {
+	if c.Log == logMemory {
 		return memory.New(), func() error { return nil }, nil
 	}
 	path := filepath.Join(c.DataDir, logFile)
@@ -61,7 +64,7 @@ func newConnector(c crmConfig) (crm.Connector, error) { return connectors[c.Conn
 // openModels opens the read models. Those of the memory log live as long as it.
 func openModels(ctx context.Context, c config, options projections.Options) (*projections.Store, func() error, error) {
 	dir, remove := c.DataDir, func() error { return nil }
-	if c.Log == "memory" {
+	if c.Log == logMemory {
 		var err error
 		if dir, err = os.MkdirTemp("", "leadonce-"); err != nil {
 			return nil, nil, fmt.Errorf("open the read models: %w", err)
@@ -78,4 +81,8 @@ func openModels(ctx context.Context, c config, options projections.Options) (*pr
 		}
 		return remove()
 	}, nil
+}
+
+func openKurrentDB(context.Context, config) (eventlog.Log, func() error, error) {
+	return nil, nil, mistake("log: kurrentdb is not built into this release")
 }

@@ -239,30 +239,39 @@ func Due(e Event, at time.Time) (Schedule, time.Time) {
 	}
 }
 
+// Next is what an event says about when to look at its job again, and who claimed
+// the job by it.
+type Next struct {
+	Schedule Schedule
+	At       time.Time // for DueAt
+	Worker   string    // of a JobClaimed
+}
+
 // DueOf is Due of a recorded event, with Decode's error. It looks no further into an
 // event than it must where whoever takes the job finds out whether it can be decoded,
 // and into none that changes nothing. Those events are most of a log.
-func DueOf(wireName string, data []byte, at time.Time) (Schedule, time.Time, error) {
+func DueOf(wireName string, data []byte, at time.Time) (Next, error) {
 	switch wireName {
 	case wireReceived:
-		return DueAt, at, nil
+		return Next{Schedule: DueAt, At: at}, nil
 	case wireClaimed:
-		var lease struct {
-			Until time.Time `json:"lease_until"`
+		var claim struct {
+			Worker string    `json:"worker"`
+			Until  time.Time `json:"lease_until"`
 		}
-		if err := json.Unmarshal(data, &lease); err != nil {
-			return Unchanged, time.Time{}, fmt.Errorf("decode %s: %w", wireName, err)
+		if err := json.Unmarshal(data, &claim); err != nil {
+			return Next{}, fmt.Errorf("decode %s: %w", wireName, err)
 		}
-		return DueAt, lease.Until, nil
+		return Next{DueAt, claim.Until, claim.Worker}, nil
 	case wireRepeated:
-		return Unchanged, time.Time{}, nil
+		return Next{}, nil
 	}
 	e, err := Decode(wireName, data)
 	if err != nil {
-		return Unchanged, time.Time{}, err
+		return Next{}, err
 	}
 	schedule, due := Due(e, at)
-	return schedule, due, nil
+	return Next{Schedule: schedule, At: due}, nil
 }
 
 var (

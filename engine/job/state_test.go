@@ -226,7 +226,8 @@ func TestDueOfLooksIntoWhatItMust(t *testing.T) {
 	at := time.Unix(5, 0)
 	broken := 0
 	for _, name := range slices.Sorted(maps.Keys(wireByName)) {
-		schedule, due, err := DueOf(name, []byte("no JSON"), at)
+		next, err := DueOf(name, []byte("no JSON"), at)
+		schedule, due := next.Schedule, next.At
 		if name == "UpdateReceived.v1" {
 			if schedule != DueAt || !due.Equal(at) || err != nil {
 				t.Errorf("a damaged update is %v at %s, error %v", schedule, due, err)
@@ -251,7 +252,8 @@ func TestDueOfLooksIntoWhatItMust(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		schedule, due, err := DueOf(name, data, at)
+		next, err := DueOf(name, data, at)
+		schedule, due := next.Schedule, next.At
 		if want, wantDue := Due(e, at); schedule != want || !due.Equal(wantDue) || err != nil {
 			t.Errorf("%s is %v at %s, error %v; want %v at %s", name, schedule, due, err, want, wantDue)
 		}

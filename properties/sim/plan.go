@@ -22,6 +22,7 @@ type Setup struct {
 	Updates   []int  // what people send: indices of Updates
 	Refused   uint64 // bit i: the CRM refuses the operation of Updates[i] for ever
 	Snapshots bool   // processes keep the agenda over a restart
+	Share     bool   // processes leave a job for a while to the one that comes first for it
 	Attempts  int    // the policy's budget
 	Faults    uint64 // bit f: the fault f may happen
 	Steady    bool   // no jitter: every wait is half its bound

@@ -69,6 +69,9 @@ func (p *process) start() {
 			p.agenda = engine.NewAgenda()
 		}
 	}
+	if w.plan.Share {
+		p.agenda.Share(p.name)
+	}
 	for i := range min(max(w.plan.Workers, 1), MaxWorkers) {
 		a := &actor{name: p.name + workerNames[i], process: p, worker: true}
 		w.spawn(a, func() { p.work(a) })

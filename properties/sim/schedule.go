@@ -26,6 +26,9 @@ func (p Plan) String() string {
 	if p.Steady {
 		b.WriteString("j")
 	}
+	if p.Share {
+		b.WriteString("s")
+	}
 	fmt.Fprintf(&b, ".f%x.r%x.c%s.u%s.", p.Faults, p.Refused, numbers(p.Clocks), numbers(p.Updates))
 	for i, s := range p.Steps {
 		if i > 0 {
@@ -60,8 +63,9 @@ func ParseSchedule(s string) (Plan, error) {
 	if p.Class, err = crm.ParseClass(parts[1]); err != nil {
 		return Plan{}, err
 	}
-	size, found := strings.CutSuffix(parts[2], "j")
-	p.Steady = found
+	size, found := strings.CutSuffix(parts[2], "s")
+	p.Share = found
+	size, p.Steady = strings.CutSuffix(size, "j")
 	size, p.Snapshots = strings.CutSuffix(size, "n")
 	if _, err := fmt.Sscanf(size, "p%dw%da%d", &p.Processes, &p.Workers, &p.Attempts); err != nil || size != fmt.Sprintf("p%dw%da%d", p.Processes, p.Workers, p.Attempts) {
 		return Plan{}, fmt.Errorf("schedule: %q is not of the form p2w1a3", parts[2])
