@@ -48,6 +48,7 @@ const (
 
 type kurrentConfig struct {
 	Connection string `yaml:"connection"`
+	Namespace  string `yaml:"namespace"`
 }
 
 type botConfig struct {

@@ -27,6 +27,7 @@ func demoCommand() *cobra.Command {
 	c.Flags().Float64Var(&o.Faults, "faults", 0.3, "share of the CRM's requests that meet a fault, 0 to 1")
 	class := c.Flags().String("class", "all", "what the CRM promises: all, or one of "+strings.Join(demo.Classes, ", "))
 	c.Flags().IntVar(&o.Kills, "kills", 40, "how many SIGKILLs in all")
+	c.Flags().IntVar(&o.Processes, "processes", 1, "of the engine, for each CRM: 1 that does all, or this many that accept and as many that make leads")
 	c.Flags().BoolVar(&o.Keep, "keep", false, "leave everything running at the end, with the next commands to try")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		o.Classes = []string{*class}
@@ -40,6 +41,8 @@ func demoCommand() *cobra.Command {
 			return mistake("--updates: %d, give at least %d", o.Updates, 10*len(o.Classes))
 		case !(o.Faults >= 0 && o.Faults <= 1):
 			return mistake("--faults: %v, give 0 to 1", o.Faults)
+		case o.Processes < 1 || o.Processes > 10:
+			return mistake("--processes: %d, give 1 to 10", o.Processes)
 		case o.Kills < 0:
 			return mistake("--kills: %d, give 0 or more", o.Kills)
 		}

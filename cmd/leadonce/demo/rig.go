@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,21 +28,28 @@ type rig struct {
 	seed                    uint64
 	faults                  float64
 
-	crmURL, engineURL string
-	crm               *exec.Cmd
-	kills             atomic.Int64
+	crmURL string
+	crm    *exec.Cmd
+	kills  atomic.Int64
 
-	mu     sync.Mutex // guards engine
-	engine *exec.Cmd
+	mu      sync.Mutex // guards the members' processes
+	members []*member
+}
+
+// member is a process of the engine, and those that follow it at its address.
+type member struct {
+	role, url string
+	process   *exec.Cmd
 }
 
 // The rig's CRM hangs for a second where a real one hangs for twenty, and all
 // waits are in proportion. settle leaves 2.5 s for a busy machine.
-const configuration = `listen: %s
-data_dir: %s
+const configuration = `data_dir: %s
+kurrentdb: {namespace: %s}
 bots:
   - {id: 700000001, secrets: ["${DEMO_SECRET}"]}
   - {id: 700000002, secrets: ["${DEMO_SECRET}"]}
+  - {id: 700000003, secrets: ["${DEMO_SECRET}"]}
 crm: {connector: crmsim, url: "%s", class: %s, settle: 4s}
 workers: 8
 lease: 1500ms
@@ -53,7 +61,7 @@ clock_skew: 100ms
 func (r *rig) config() string { return filepath.Join(r.dir, "leadonce.yaml") }
 
 // start starts the CRM and then the engine.
-func (r *rig) start(ctx context.Context) error {
+func (r *rig) start(ctx context.Context, processes int) error {
 	if err := os.MkdirAll(r.dir, 0o700); err != nil {
 		return err
 	}
@@ -61,12 +69,8 @@ func (r *rig) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	engineAddress, err := freeAddress()
-	if err != nil {
-		return err
-	}
-	r.crmURL, r.engineURL = "http://"+crmAddress, "http://"+engineAddress
-	text := fmt.Sprintf(configuration, engineAddress, filepath.Join(r.dir, "data"), r.crmURL, r.class)
+	r.crmURL = "http://" + crmAddress
+	text := fmt.Sprintf(configuration, filepath.Join(r.dir, "data"), r.class, r.crmURL, r.class)
 	if err := os.WriteFile(r.config(), []byte(text), 0o600); err != nil {
 		return err
 	}
@@ -76,10 +80,44 @@ func (r *rig) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.startEngine(); err != nil {
+	if err := r.join(processes); err != nil {
 		return err
 	}
-	return errors.Join(await(ctx, r.crmURL+"/oracle/stats"), await(ctx, r.engineURL+"/readyz"))
+	ready := await(ctx, r.crmURL+"/oracle/stats")
+	for _, m := range r.members {
+		ready = errors.Join(ready, await(ctx, m.url+"/readyz"))
+	}
+	return ready
+}
+
+// join starts the engine: one process, or that many of each role.
+func (r *rig) join(processes int) error {
+	roles := []string{"all"}
+	if processes > 1 {
+		roles = slices.Concat(slices.Repeat([]string{"ingress"}, processes), slices.Repeat([]string{"worker"}, processes))
+	}
+	for _, role := range roles {
+		address, err := freeAddress()
+		if err != nil {
+			return err
+		}
+		m := &member{role: role, url: "http://" + address}
+		r.members = append(r.members, m)
+		if err := r.begin(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// intakes are the addresses to deliver to.
+func (r *rig) intakes() (urls []string) {
+	for _, m := range r.members {
+		if m.role != "worker" {
+			urls = append(urls, m.url)
+		}
+	}
+	return urls
 }
 
 // freeAddress is an address on the loopback interface that was free just now.
@@ -107,10 +145,10 @@ func (r *rig) spawn(logName string, args ...string) (*exec.Cmd, error) {
 	return c, nil
 }
 
-func (r *rig) startEngine() error {
-	c, err := r.spawn("serve.log", "serve", "--config", r.config())
+func (r *rig) begin(m *member) error {
+	c, err := r.spawn("serve.log", "serve", "--config", r.config(), "--role", m.role, "--listen", strings.TrimPrefix(m.url, "http://"))
 	if err == nil {
-		r.engine = c
+		m.process = c
 	}
 	return err
 }
@@ -133,30 +171,34 @@ func await(ctx context.Context, url string) error {
 	}
 }
 
-// kill ends the engine as a power cut would, and starts it again.
-func (r *rig) kill() error {
+// kill ends a member as a power cut would, and starts it again.
+func (r *rig) kill(n int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.engine.Process.Kill(); err != nil {
+	m := r.members[n%len(r.members)]
+	if err := m.process.Process.Kill(); err != nil {
 		return fmt.Errorf("kill the engine: %w", err)
 	}
-	_ = r.engine.Wait() // it was killed: that is its answer
+	_ = m.process.Wait() // it was killed: that is its answer
 	r.kills.Add(1)
-	return r.startEngine()
+	return r.begin(m)
 }
 
-// stop ends both processes, the engine first, and reports an engine that does
+// stop ends all processes, the engine's first, and reports one of those that does
 // not stop cleanly.
 func (r *rig) stop() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var err error
-	if r.engine != nil {
-		_ = r.engine.Process.Signal(syscall.SIGTERM) // one that is gone says so in Wait
-		if failure := r.engine.Wait(); failure != nil {
+	for _, m := range r.members {
+		if m.process == nil {
+			continue
+		}
+		_ = m.process.Process.Signal(syscall.SIGTERM) // one that is gone says so in Wait
+		if failure := m.process.Wait(); failure != nil {
 			err = fmt.Errorf("the engine stopped with %w; see %s", failure, filepath.Join(r.dir, "serve.log"))
 		}
-		r.engine = nil
+		m.process = nil
 	}
 	if r.crm != nil {
 		_ = r.crm.Process.Signal(syscall.SIGTERM)
@@ -166,9 +208,9 @@ func (r *rig) stop() error {
 	return err
 }
 
-// open is how many jobs the engine still works on, by its own metrics.
+// open is how many jobs the engine still works on, by the metrics of its last member.
 func (r *rig) open(ctx context.Context) (int, error) {
-	body, err := fetch(ctx, r.engineURL+"/metrics")
+	body, err := fetch(ctx, r.members[len(r.members)-1].url+"/metrics")
 	if err != nil {
 		return 0, err
 	}

@@ -10,6 +10,7 @@ import (
 	prng "math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,7 @@ type Options struct {
 	Classes    []string // one CRM and one engine for each
 	Updates    int      // in all
 	Kills      int      // in all
+	Processes  int      // of the engine, for each CRM: 1, or that many of each role
 	Faults     float64  // share of the CRM's requests that meet one
 	Seed       uint64
 	Keep       bool // leave the processes running until ctx ends
@@ -106,10 +108,10 @@ func (d *demo) run(ctx context.Context) ([]account, error) {
 		r := &rig{class: class, dir: filepath.Join(d.dir, class), exe: d.Executable, secret: secret, seed: d.Seed + uint64(i), faults: d.Faults}
 		p := &part{rig: r, updates: updates, kills: share(d.Kills, i, len(d.Classes))}
 		d.parts = append(d.parts, p)
-		if err := r.start(ctx); err != nil {
+		if err := r.start(ctx, d.Processes); err != nil {
 			return nil, fmt.Errorf("start %s: %w", class, err)
 		}
-		p.telegram = newTelegram(r.engineURL, secret)
+		p.telegram = newTelegram(r.intakes(), secret)
 	}
 	go d.report(reporting)
 	d.phase.Store("delivering")
@@ -158,7 +160,7 @@ func (p *part) work(ctx context.Context, seed uint64) error {
 		mean := (length + spread/2) / time.Duration(p.kills)
 		select {
 		case <-time.After(mean/2 + time.Duration(draw.Int64N(int64(mean)))):
-			failure = p.rig.kill()
+			failure = p.rig.kill(draw.IntN(math.MaxInt32))
 		case <-ctx.Done():
 		}
 	}
@@ -224,10 +226,10 @@ func (d *demo) keep(ctx context.Context) {
 	fmt.Fprintln(d.Out, "\nStill running; Ctrl-C stops it. The secret for commands and deliveries:")
 	fmt.Fprintf(d.Out, "  export DEMO_SECRET=%s\n", d.parts[0].rig.secret)
 	for _, p := range d.parts {
-		fmt.Fprintf(d.Out, "%s: engine %s, CRM %s\n", p.rig.class, p.rig.engineURL, p.rig.crmURL)
+		fmt.Fprintf(d.Out, "%s: engine %s, CRM %s\n", p.rig.class, strings.Join(p.rig.intakes(), " "), p.rig.crmURL)
 		fmt.Fprintf(d.Out, "  %s job list --config %s\n", d.Executable, p.rig.config())
 		fmt.Fprintf(d.Out, "  %s audit verify --crm --config %s\n", d.Executable, p.rig.config())
-		fmt.Fprintf(d.Out, "  curl %s/readyz\n  curl %s/oracle/effects\n", p.rig.engineURL, p.rig.crmURL)
+		fmt.Fprintf(d.Out, "  curl %s/readyz\n  curl %s/oracle/effects\n", p.rig.intakes()[0], p.rig.crmURL)
 	}
 	<-ctx.Done()
 }

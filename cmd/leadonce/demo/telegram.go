@@ -16,9 +16,10 @@ import (
 // 40 connections, again after everything but a 2xx, and at times twice.
 // Its waits are shortened: from 50 ms to 1 s instead of 1 s to 2 min.
 type telegram struct {
-	base, secret string
-	client       *http.Client
-	connections  chan struct{}
+	bases       []string // in turn, as a load balancer has them
+	secret      string
+	client      *http.Client
+	connections chan struct{}
 
 	acknowledged atomic.Int64 // updates
 	deliveries   atomic.Int64 // requests made
@@ -32,9 +33,9 @@ const (
 	answerTimeout = 5 * time.Second
 )
 
-func newTelegram(base, secret string) *telegram {
+func newTelegram(bases []string, secret string) *telegram {
 	return &telegram{
-		base: base, secret: secret,
+		bases: bases, secret: secret,
 		client:      &http.Client{Timeout: answerTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: connections}},
 		connections: make(chan struct{}, connections),
 	}
@@ -109,8 +110,9 @@ func (t *telegram) one(ctx context.Context, u update, draw *rand.Rand) {
 func (t *telegram) post(ctx context.Context, u update) bool {
 	t.connections <- struct{}{}
 	defer func() { <-t.connections }()
-	t.deliveries.Add(1)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("%s/telegram/%d", t.base, u.bot), bytes.NewReader(u.body))
+	turn := t.deliveries.Add(1)
+	base := t.bases[turn%int64(len(t.bases))]
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("%s/telegram/%d", base, u.bot), bytes.NewReader(u.body))
 	if err != nil {
 		return false
 	}

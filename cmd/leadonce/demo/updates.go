@@ -26,7 +26,7 @@ var otherKinds []byte
 const unknownKind = "future_kind"
 
 // bots of a demo.
-var bots = []int64{700000001, 700000002}
+var bots = []int64{700000001, 700000002, 700000003}
 
 // generator makes updates that look like a bot's day.
 type generator struct {
