@@ -35,7 +35,7 @@ var arrows = []struct {
 	{"engine/eventlog/sqlite", []string{"engine/eventlog"}, []string{"modernc.org/sqlite", "modernc.org/libc"}},
 	{"engine/eventlog/kurrentdb", []string{"engine/eventlog"}, []string{"github.com/EventStore/EventStore-Client-Go/v4", "google.golang.org/grpc", "github.com/google/uuid"}},
 	{"engine/eventlog/kurrentdb/kurrentdbtest", nil,
-		[]string{"github.com/EventStore/EventStore-Client-Go/v4", "google.golang.org/grpc", "google.golang.org/protobuf", "google.golang.org/genproto/googleapis/rpc", "github.com/google/uuid"}},
+		[]string{"github.com/EventStore/EventStore-Client-Go/v4", "google.golang.org/grpc", "github.com/google/uuid"}},
 	{"engine/eventlog/kurrentdb/kurrentdbtest/**", []string{"engine/eventlog/kurrentdb/kurrentdbtest"}, nil},
 	{"engine/logcopy", []string{"engine/eventlog"}, nil},
 	{"engine/crm", nil, nil},

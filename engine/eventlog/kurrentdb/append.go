@@ -1,0 +1,154 @@
+package kurrentdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+
+	"github.com/leadonce/leadonce/engine/eventlog"
+)
+
+// Append implements eventlog.Log. NoStream and Exactly are one request when all
+// is well; Any is a read and a request. When an answer is lost, Append finds out
+// what became of the request, for at most SettleTimeout.
+func (l *Log) Append(ctx context.Context, stream string, expected eventlog.Expected, events ...eventlog.Proposed) (eventlog.Appended, error) {
+	if err := l.check(stream, expected, events); err != nil {
+		return eventlog.Appended{}, err
+	}
+	w := &write{log: l, stream: stream, expected: expected, messages: messages(events)}
+	if size := sizeOf(w.messages); size > l.config.MaxAppendBytes {
+		return eventlog.Appended{}, fmt.Errorf("%w: append of %d bytes to %s, at most %d", eventlog.ErrInvalid, size, stream, l.config.MaxAppendBytes)
+	}
+	if err := ctx.Err(); err != nil {
+		return eventlog.Appended{}, unavailable(ctx, "append to "+stream, err)
+	}
+	leave, err := l.flights.enter(ctx, stream)
+	if err != nil {
+		return eventlog.Appended{}, unavailable(ctx, "append to "+stream, err)
+	}
+	defer leave()
+	revision, exactly := expected.Revision()
+	switch {
+	case expected.IsAny():
+		return w.behindNewest(ctx)
+	case exactly && revision >= math.MaxInt64:
+		return w.outOfReach(ctx)
+	case exactly:
+		return w.at(ctx, revision+1)
+	default:
+		return w.at(ctx, 0)
+	}
+}
+
+func (l *Log) check(stream string, expected eventlog.Expected, events []eventlog.Proposed) error {
+	if err := eventlog.CheckAppend(stream, expected, events); err != nil {
+		return err
+	}
+	if !l.names.has(stream) {
+		return fmt.Errorf("%w: stream %s has none of the prefixes %q of this log", eventlog.ErrInvalid, stream, l.names.streams)
+	}
+	return nil
+}
+
+// write is one append on its way.
+type write struct {
+	log      *Log
+	stream   string
+	expected eventlog.Expected // what the caller said
+	messages []esdb.EventData
+}
+
+// request is one attempt to put the events at the revisions from first on. It
+// never asks for Any: the server would know a repeat from a cache only (H7).
+func (w *write) request(ctx context.Context, first uint64) (eventlog.Appended, error) {
+	options := esdb.AppendToStreamOptions{
+		ExpectedRevision: esdb.NoStream{}, // never nil, which would mean Any (H6)
+		Authenticated:    nil,             // as in the connection string
+		Deadline:         within(w.log.config.AppendTimeout),
+		RequiresLeader:   true,
+	}
+	if first > 0 {
+		options.ExpectedRevision = esdb.Revision(first - 1)
+	}
+	result, err := call(ctx, w.log.clients, w.log.config.AppendTimeout, func(ctx context.Context, c *esdb.Client) (*esdb.WriteResult, error) {
+		return c.AppendToStream(ctx, w.log.names.on(w.stream), options, w.messages...)
+	})
+	if err != nil {
+		return eventlog.Appended{}, err
+	}
+	at := eventlog.Appended{
+		Revision: result.NextExpectedVersion, // of the last event, whatever its name says
+		Position: eventlog.NewPosition(result.CommitPosition, result.PreparePosition),
+	}
+	if at.Revision != first+uint64(len(w.messages))-1 || at.Position == eventlog.Start {
+		return eventlog.Appended{}, errOddAnswer
+	}
+	return at, nil
+}
+
+// errOddAnswer: the server said success, but not where we asked for, or without
+// a position. It does so for a repeat whose position it has forgotten, and for a
+// stream that was deleted, which goes on behind its old revisions (H14).
+var errOddAnswer = errors.New("success at another revision, or without a position")
+
+// behindNewest is an append with Any: what the newest events are decides (G5),
+// and the append expects them to be still the newest.
+func (w *write) behindNewest(ctx context.Context) (eventlog.Appended, error) {
+	for rivals := 0; ; rivals++ {
+		newest, err := retrying(ctx, w.log, func(ctx context.Context) (page, error) {
+			return w.log.stream(ctx, w.stream, esdb.Backwards, esdb.End{}, uint64(len(w.messages)))
+		})
+		if err != nil {
+			return eventlog.Appended{}, unavailable(ctx, "append to "+w.stream, err)
+		}
+		next := uint64(0)
+		if len(newest.events) > 0 {
+			next = newest.events[0].EventNumber + 1
+		}
+		switch same, overlaps := w.compare(newest.events); {
+		case same:
+			return eventlog.Appended{Revision: next - 1, Position: positionOf(newest.events[0].Position)}, nil
+		case overlaps:
+			return eventlog.Appended{}, w.conflict(next)
+		}
+		at, err := w.at(ctx, next)
+		if !eventlog.IsConflict(err) {
+			return at, err
+		}
+		if !pause(ctx, rivals) { // another process was faster
+			return eventlog.Appended{}, unavailable(ctx, "append to "+w.stream, err)
+		}
+	}
+}
+
+// compare says whether the newest events of the stream, the newest first, are
+// those of the append, all of them or some.
+func (w *write) compare(newest []*esdb.RecordedEvent) (same, overlaps bool) {
+	n := len(w.messages)
+	same = len(newest) == n
+	for i, e := range newest {
+		same = same && e.EventID == w.messages[n-1-i].EventID
+		for _, m := range w.messages {
+			overlaps = overlaps || e.EventID == m.EventID
+		}
+	}
+	return same, overlaps
+}
+
+// outOfReach is an append that expects a revision that no stream can have. The
+// server would take the largest ones for "no stream" and "any".
+func (w *write) outOfReach(ctx context.Context) (eventlog.Appended, error) {
+	s, err := retrying(ctx, w.log, func(ctx context.Context) (sight, error) { return w.look(ctx, math.MaxUint64) })
+	if err != nil {
+		return eventlog.Appended{}, unavailable(ctx, "append to "+w.stream, err)
+	}
+	return eventlog.Appended{}, w.conflict(s.next)
+}
+
+// conflict is a *eventlog.ConflictError of a stream whose next revision is next.
+func (w *write) conflict(next uint64) error {
+	return &eventlog.ConflictError{Stream: w.stream, Expected: w.expected, Current: max(next, 1) - 1, Exists: next > 0}
+}

@@ -1,0 +1,276 @@
+package kurrentdb
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"google.golang.org/grpc/metadata"
+)
+
+// clients are the connections to the server. Each esdb.Client is lent to one
+// call, or to one subscription, at a time. That is what makes it safe (H1 to H4):
+// a client that has seen Unavailable reconnects by itself when it is next asked for
+// its connection, and then either leaks the old one or is dead for good, with
+// everyone else hanging in it; closing it makes those panic. With one call in it
+// there is nobody else, and it is closed when that call has returned, however
+// late that is.
+type clients struct {
+	config *esdb.Configuration
+	notify func(Notice)
+
+	calls   chan struct{} // a token for each call under way
+	closing context.Context
+	close   context.CancelFunc
+	running sync.WaitGroup // calls, subscriptions and dials
+
+	mu       sync.Mutex
+	idle     []*esdb.Client // the newest last
+	dialing  *dial          // nil: none
+	failures int            // dials in a row
+	closed   bool
+}
+
+// dial is one attempt to connect. There is one at a time; whoever needs a
+// client waits for it, and shares its failure.
+type dial struct {
+	done chan struct{}
+	err  error // behind done
+}
+
+func newClients(config *esdb.Configuration, most int, notify func(Notice)) *clients {
+	closing, cancel := context.WithCancel(context.Background())
+	return &clients{config: config, notify: notify, calls: make(chan struct{}, most), closing: closing, close: cancel}
+}
+
+// shut ends every call and waits until the last one has let go of its client.
+// That takes longer than a moment only while the client looks for a node that
+// does not answer: gossipTimeout of the connection string, 5 s.
+func (p *clients) shut() {
+	p.mu.Lock()
+	idle := p.idle
+	p.idle, p.closed = nil, true
+	p.mu.Unlock()
+	p.close()
+	closeAll(idle)
+	p.running.Wait()
+}
+
+func closeAll(list []*esdb.Client) {
+	for _, c := range list {
+		c.Close() // its error is always nil
+	}
+}
+
+// under is ctx for one use of a client: it ends with the log too, and demands
+// the leader. The client's own option for that writes the header where nothing
+// sends it (H5).
+func (p *clients) under(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(ctx, "requires-leader", "true"), limit)
+	stop := context.AfterFunc(p.closing, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// outcome is what a call ended with.
+type outcome[T any] struct {
+	value T
+	err   error
+}
+
+// call runs f with a client of its own, in a goroutine of its own: a client can
+// hang without regard for the context, and can panic (H2, H3). When ctx ends or the
+// limit is over, call returns, and the goroutine keeps the client until f does.
+func call[T any](ctx context.Context, p *clients, limit time.Duration, f func(context.Context, *esdb.Client) (T, error)) (T, error) {
+	var none T
+	if err := ctx.Err(); err != nil {
+		return none, &notSentError{err}
+	}
+	select {
+	case p.calls <- struct{}{}:
+	case <-ctx.Done():
+		return none, &notSentError{ctx.Err()}
+	}
+	client, err := p.lend(ctx)
+	if err != nil {
+		<-p.calls
+		return none, err
+	}
+	under, cancel := p.under(ctx, limit)
+	ended := make(chan outcome[T], 1)
+	go func() {
+		defer p.running.Done()
+		defer cancel()
+		value, err := guarded(under, client, f)
+		p.giveBack(client, isSpent(ctx, err), err)
+		<-p.calls
+		ended <- outcome[T]{value, err}
+	}()
+	select {
+	case o := <-ended:
+		return o.value, o.err
+	case <-under.Done():
+	}
+	select {
+	case o := <-ended: // at the same moment
+		return o.value, o.err
+	default:
+	}
+	if p.closing.Err() != nil {
+		return none, &abandonedError{errClosed}
+	}
+	return none, &abandonedError{under.Err()}
+}
+
+// guarded is f with a panic as an error.
+func guarded[T any](ctx context.Context, c *esdb.Client, f func(context.Context, *esdb.Client) (T, error)) (value T, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &panicError{v}
+		}
+	}()
+	return f(ctx, c)
+}
+
+// lend gives out a client that is connected. Its error says that no request
+// has left.
+func (p *clients) lend(ctx context.Context) (*esdb.Client, error) {
+	for {
+		client, d, err := p.take()
+		if client != nil || err != nil {
+			return client, err
+		}
+		select {
+		case <-d.done:
+			if d.err != nil {
+				return nil, &notSentError{d.err}
+			}
+		case <-ctx.Done():
+			return nil, &notSentError{ctx.Err()}
+		}
+	}
+}
+
+// take is an idle client, which is then running, or the dial to wait for.
+func (p *clients) take() (*esdb.Client, *dial, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, nil, &notSentError{errClosed}
+	}
+	if n := len(p.idle); n > 0 {
+		client := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		p.running.Add(1)
+		return client, nil, nil
+	}
+	if p.dialing == nil {
+		p.dialing = &dial{done: make(chan struct{})}
+		p.running.Add(1)
+		go p.dial(p.dialing, p.failures)
+	}
+	return nil, p.dialing, nil
+}
+
+// giveBack takes a client back. One that is spent is closed, and with it those
+// that lie idle: what broke its connection has most likely broken theirs. The
+// caller still counts as running.
+func (p *clients) giveBack(client *esdb.Client, spent bool, why error) {
+	var over []*esdb.Client
+	p.mu.Lock()
+	if spent {
+		over, p.idle = append(p.idle, client), nil
+	} else if p.closed {
+		over = []*esdb.Client{client}
+	} else {
+		p.idle = append(p.idle, client)
+	}
+	p.mu.Unlock()
+	closeAll(over)
+	if spent {
+		p.notify(Notice{Kind: Dropped, Err: why})
+	}
+}
+
+func (p *clients) dial(d *dial, failures int) {
+	defer p.running.Done()
+	pause(p.closing, failures)
+	client, err := p.connect()
+	p.mu.Lock()
+	p.dialing = nil
+	switch {
+	case err != nil:
+		p.failures++
+	case p.closed:
+		err = errClosed
+	default:
+		p.failures = 0
+		p.idle = append(p.idle, client)
+		client = nil
+	}
+	d.err = err
+	p.mu.Unlock()
+	close(d.done)
+	if client != nil {
+		client.Close()
+	}
+	if err == nil {
+		p.notify(Notice{Kind: Connected})
+	}
+}
+
+// connect is a client that has found its node: from here on none of its calls
+// looks for one, and so none hangs in that. It takes at most gossipTimeout for
+// each node.
+func (p *clients) connect() (client *esdb.Client, err error) {
+	if err := p.closing.Err(); err != nil {
+		return nil, errClosed
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = &panicError{v}
+		}
+	}()
+	client, err = esdb.NewClient(p.config)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := client.GetServerVersion(); err != nil {
+		return client, err
+	}
+	return client, nil
+}
+
+const (
+	pauseShortest = 10 * time.Millisecond
+	pauseLongest  = time.Second
+)
+
+// pause waits longer after more failures, and not at all after none. It reports
+// whether ctx is still alive.
+func pause(ctx context.Context, failures int) bool {
+	if failures == 0 {
+		return ctx.Err() == nil
+	}
+	d := min(pauseShortest<<min(failures-1, 10), pauseLongest)
+	timer := time.NewTimer(d/2 + rand.N(d/2)) // apart from others that failed at the same time
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// hold lends the client, which lend gave out, to f for as long as that takes,
+// and closes ended when it is given back.
+func (p *clients) hold(ctx context.Context, client *esdb.Client, ended chan<- struct{}, f func(context.Context) error) {
+	defer p.running.Done()
+	defer close(ended)
+	under, cancel := p.under(ctx, forever)
+	defer cancel()
+	_, err := guarded(under, client, func(ctx context.Context, _ *esdb.Client) (struct{}, error) { return struct{}{}, f(ctx) })
+	p.giveBack(client, isSpent(ctx, err), err)
+}

@@ -1,0 +1,177 @@
+package kurrentdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+
+	"github.com/leadonce/leadonce/engine/eventlog"
+)
+
+// Limits of a page. Its last event may go over the bytes, and it has two events
+// at least, if there are as many: the first can be the one that the page before
+// ended with. A page is received
+// whole, and the call ended, before its first event is handed out: a reader that
+// takes its time holds nothing on the server (H15).
+const (
+	readPageEvents = 1000
+	readPageBytes  = 4 << 20
+)
+
+// page is a part of a stream or of $all.
+type page struct {
+	events []*esdb.RecordedEvent
+	last   bool // nothing follows
+}
+
+// ReadStream implements eventlog.Log. A stream whose revisions are not the next
+// ones has been deleted or truncated, and is a *DamagedError.
+func (l *Log) ReadStream(ctx context.Context, stream string, from uint64) iter.Seq2[eventlog.Recorded, error] {
+	return func(yield func(eventlog.Recorded, error) bool) {
+		if err := eventlog.CheckStream(stream); err != nil {
+			yield(eventlog.Recorded{}, err)
+			return
+		}
+		failed := func(err error) { yield(eventlog.Recorded{}, unavailable(ctx, "read "+stream, err)) }
+		for next := from; ; {
+			p, err := l.streamPage(ctx, stream, next)
+			if err != nil {
+				failed(err)
+				return
+			}
+			for _, e := range p.events {
+				if e.EventNumber != next {
+					failed(&DamagedError{Stream: stream, Detail: fmt.Sprintf("revision %d is where %d should be", e.EventNumber, next)})
+					return
+				}
+				r, err := recorded(stream, e)
+				if err != nil {
+					failed(err)
+					return
+				}
+				if !yield(r, nil) {
+					return
+				}
+				next++
+			}
+			if p.last {
+				return
+			}
+		}
+	}
+}
+
+func (l *Log) streamPage(ctx context.Context, stream string, from uint64) (page, error) {
+	if err := ctx.Err(); err != nil {
+		return page{}, err
+	}
+	if from > math.MaxInt64 { // the server's revisions are signed, and -1 stands for the end
+		return page{last: true}, nil
+	}
+	return retrying(ctx, l, func(ctx context.Context) (page, error) {
+		return l.stream(ctx, stream, esdb.Forwards, esdb.Revision(from), readPageEvents)
+	})
+}
+
+// ReadAll implements eventlog.Log. The client has no filter for a read, so what
+// others have written to the server is received and passed over here.
+func (l *Log) ReadAll(ctx context.Context, after eventlog.Position) iter.Seq2[eventlog.Recorded, error] {
+	return func(yield func(eventlog.Recorded, error) bool) {
+		for after := after; ; { // anew each time the sequence is run
+			p, err := retrying(ctx, l, func(ctx context.Context) (page, error) {
+				return l.all(ctx, esdb.Forwards, fromPosition(after), readPageEvents)
+			})
+			if err != nil {
+				yield(eventlog.Recorded{}, unavailable(ctx, "read the log", err))
+				return
+			}
+			for _, e := range p.events {
+				at := positionOf(e.Position)
+				if at.Compare(after) <= 0 {
+					continue // a read begins at its position, not behind it
+				}
+				after = at
+				stream, ours := l.names.of(e.StreamID)
+				if !ours {
+					continue
+				}
+				r, err := recorded(stream, e)
+				if err != nil {
+					yield(eventlog.Recorded{}, unavailable(ctx, "read the log", err))
+					return
+				}
+				if !yield(r, nil) {
+					return
+				}
+			}
+			if p.last {
+				return
+			}
+		}
+	}
+}
+
+// stream reads at most count events of one stream. A stream that does not exist
+// has none.
+func (l *Log) stream(ctx context.Context, stream string, direction esdb.Direction, from esdb.StreamPosition, count uint64) (page, error) {
+	options := esdb.ReadStreamOptions{
+		Direction:      direction,
+		From:           from,
+		ResolveLinkTos: false,
+		Authenticated:  nil, // as in the connection string
+		Deadline:       within(l.config.ReadTimeout),
+		RequiresLeader: true,
+	}
+	return call(ctx, l.clients, l.config.ReadTimeout, func(ctx context.Context, c *esdb.Client) (page, error) {
+		s, err := c.ReadStream(ctx, l.names.on(stream), options, count)
+		return receive(s, err, count)
+	})
+}
+
+// all reads at most count events of $all.
+func (l *Log) all(ctx context.Context, direction esdb.Direction, from esdb.AllPosition, count uint64) (page, error) {
+	options := esdb.ReadAllOptions{
+		Direction:      direction,
+		From:           from,
+		ResolveLinkTos: false,
+		Authenticated:  nil, // as in the connection string
+		Deadline:       within(l.config.ReadTimeout),
+		RequiresLeader: true,
+	}
+	return call(ctx, l.clients, l.config.ReadTimeout, func(ctx context.Context, c *esdb.Client) (page, error) {
+		s, err := c.ReadAll(ctx, options, count)
+		return receive(s, err, count)
+	})
+}
+
+// receive takes all that the server sends, up to the limits of a page, and
+// closes the read: one that is left open is never freed (H4).
+func receive(s *esdb.ReadStream, err error, count uint64) (page, error) {
+	if err != nil {
+		return page{}, err
+	}
+	defer s.Close()
+	var p page
+	size := 0
+	for size < readPageBytes || len(p.events) < 2 {
+		e, err := s.Recv()
+		if errors.Is(err, io.EOF) || isNotFound(err) {
+			p.last = uint64(len(p.events)) < count
+			return p, nil
+		}
+		if err != nil {
+			return page{}, err
+		}
+		if e.Event == nil {
+			return page{}, errors.New("the server sent an event without content")
+		}
+		p.events = append(p.events, e.Event)
+		size += len(e.Event.Data) + len(e.Event.UserMetadata)
+	}
+	return p, nil
+}
