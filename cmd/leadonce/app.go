@@ -46,7 +46,7 @@ func newApp(ctx context.Context, c config, logger *slog.Logger) (*app, error) {
 }
 
 func (a *app) open(ctx context.Context) error {
-	log, closeLog, err := openLog(ctx, a.config, true)
+	log, closeLog, err := openLog(ctx, a.config, true, a.logger)
 	if err != nil {
 		return err
 	}

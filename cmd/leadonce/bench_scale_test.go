@@ -25,25 +25,48 @@ const crmLatency = 100 * time.Millisecond
 // how many leads are made in a second, that in relation to one process, and how many
 // claims were refused because another process had claimed the job, for each job.
 func BenchmarkScaleOut(b *testing.B) {
-	var alone float64
-	for _, processes := range []int{1, 2, 4} {
-		b.Run(fmt.Sprintf("log=sqlite/processes=%d", processes), func(b *testing.B) {
-			rate := benchScale(b, processes)
-			if processes == 1 {
-				alone = rate
-			}
-			b.ReportMetric(rate/alone, "×1")
-		})
+	exe := buildLogServer(b)
+	for _, log := range []string{logSQLite, logKurrentDB} {
+		var alone float64
+		for _, processes := range []int{1, 2, 4} {
+			b.Run(fmt.Sprintf("log=%s/processes=%d", log, processes), func(b *testing.B) {
+				var flags []string
+				if log == logKurrentDB {
+					flags = serveDouble(b, exe)
+				}
+				rate := benchScale(b, processes, flags)
+				if processes == 1 {
+					alone = rate
+				}
+				b.ReportMetric(rate/alone, "×1")
+			})
+		}
 	}
 }
 
-func benchScale(b *testing.B, processes int) (rate float64) {
+// serveDouble starts the double of KurrentDB, and returns the flags with which the
+// program uses it.
+func serveDouble(b *testing.B, exe string) (flags []string) {
+	b.Helper()
+	p, err := launch(b.TempDir(), own(), exe, "--listen", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(p.kill)
+	found, err := p.await(`127[0-9.:]+`)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return []string{"--log", logKurrentDB, "--kurrentdb-connection", "esdb://" + found[0] + "?tls=false"}
+}
+
+func benchScale(b *testing.B, processes int, flags []string) (rate float64) {
 	crm, url := slowCRM(b)
 	v := newBench(b, url)
-	intake := v.role("ingress")
+	intake := v.role("ingress", flags...)
 	var workers []member
 	for range processes {
-		workers = append(workers, v.role("worker"))
+		workers = append(workers, v.role("worker", flags...))
 	}
 	var delivered atomic.Int64
 	ctx, cancel := context.WithCancel(b.Context())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"sync"
 	"testing"
@@ -101,7 +102,7 @@ func (v *bench) deliver(first int64, n int) {
 // awaitModels returns when the read models have seen what was delivered.
 func (v *bench) awaitModels() {
 	v.Helper()
-	log, closeLog, err := openLog(v.Context(), config{Log: "sqlite", DataDir: v.data()}, false)
+	log, closeLog, err := openLog(v.Context(), config{Log: "sqlite", DataDir: v.data()}, false, slog.New(slog.DiscardHandler))
 	if err != nil {
 		v.Fatal(err)
 	}

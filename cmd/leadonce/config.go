@@ -151,6 +151,7 @@ var overridable = []override{
 	{"data_dir", "folder of the log and the read models"},
 	{"log", "sqlite, memory or kurrentdb"},
 	{"kurrentdb.connection", "where KurrentDB is, like esdb://user:${PASSWORD}@host:2113?tls=true"},
+	{"kurrentdb.namespace", "one of several logs in a cluster"},
 	{"workers", "how many jobs are worked on at the same time"},
 	{"logging.format", "text or json"},
 	{"logging.level", "debug, info, warn or error"},
@@ -266,8 +267,10 @@ func (c *config) checkLog() error {
 	case c.Log == logMemory && c.Role != roleAll:
 		return mistake("log: memory can be seen by its own process only, which must have the role %s", roleAll)
 	}
-	if err := c.expandConnection(); err != nil {
-		return err
+	if c.Log == logKurrentDB {
+		if _, err := c.connection(); err != nil {
+			return err
+		}
 	}
 	if c.DataDir == "" {
 		return mistake("data_dir: empty, give a folder")
@@ -282,21 +285,13 @@ const (
 	logKurrentDB = "kurrentdb"
 )
 
-// expandConnection fills in the environment's values. What is there may hold a
-// password: no error quotes it.
-func (c *config) expandConnection() error {
-	if c.Log != logKurrentDB {
-		return nil
-	}
+// connection is where KurrentDB is, with the environment's values. They may hold a
+// password: no error quotes them.
+func (c *config) connection() (string, error) {
 	if c.KurrentDB.Connection == "" {
-		return mistake("kurrentdb.connection: none; give the cluster's address, such as esdb://user:${KURRENTDB_PASSWORD}@host:2113?tls=true")
+		return "", mistake("kurrentdb.connection: none; give the cluster's address, such as esdb://user:${KURRENTDB_PASSWORD}@host:2113?tls=true")
 	}
-	value, err := expand("kurrentdb.connection", c.KurrentDB.Connection)
-	if err != nil {
-		return err
-	}
-	c.KurrentDB.Connection = value
-	return nil
+	return expand("kurrentdb.connection", c.KurrentDB.Connection)
 }
 
 var secretForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)

@@ -19,7 +19,7 @@ func crmsimCommand() *cobra.Command {
 		Args: noArgs,
 	}
 	var config crmsim.Config
-	listen := c.Flags().String("listen", "127.0.0.1:9090", "address to listen on; loopback only")
+	listen := c.Flags().String("listen", "127.0.0.1:9090", "address to listen on; loopback only, without --allow-remote")
 	class := c.Flags().String("class", "lookup", "idempotency_key, upsert, unique_create, lookup or none")
 	c.Flags().Float64Var(&config.Faults, "faults", 0, "share of requests that meet a fault, 0 to 1")
 	c.Flags().Uint64Var(&config.Seed, "seed", 1, "decides which faults are drawn")
@@ -27,6 +27,7 @@ func crmsimCommand() *cobra.Command {
 	c.Flags().DurationVar(&config.Hang, "hang", 0, "how late a late effect comes (default 20s)")
 	c.Flags().DurationVar(&config.IndexLag, "index-lag", 0, "age below which a lagging lookup misses a lead (default 5s)")
 	c.Flags().DurationVar(&config.RetryAfter, "retry-after", 0, "the wait that a 429 asks for (default 1s)")
+	c.Flags().BoolVar(&config.AllowRemote, "allow-remote", false, "listen on any address, as in a container; it asks nobody who they are")
 	c.Flags().StringVar(&config.JournalPath, "journal", "", "file of JSON lines that outlives the process (default: memory only)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		var err error

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -191,7 +192,7 @@ func withLog(c *cobra.Command, read func() (config, error), use func(context.Con
 	if err := config.checkLog(); err != nil {
 		return err
 	}
-	log, closeLog, err := openLog(c.Context(), config, false)
+	log, closeLog, err := openLog(c.Context(), config, false, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

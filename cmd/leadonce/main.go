@@ -67,8 +67,8 @@ func newRoot() *cobra.Command {
 		return mistake("%v; see `%s --help`", err, c.CommandPath())
 	})
 	root.AddCommand(
-		serveCommand(), initCommand(), configCommand(), jobCommand(), auditCommand(),
-		projectionsCommand(), crmsimCommand(), demoCommand(), simulateCommand(), versionCommand(),
+		serveCommand(), initCommand(), configCommand(), jobCommand(), auditCommand(), logCommand(),
+		projectionsCommand(), crmsimCommand(), healthCommand(), demoCommand(), simulateCommand(), versionCommand(),
 	)
 	return root
 }

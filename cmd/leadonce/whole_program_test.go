@@ -215,7 +215,7 @@ func (s *senders) deliver(id int64, url string) {
 // judgeWhole compares the log with the CRM's own journal.
 func judgeWhole(t *testing.T, c config, server *crmsim.Server, s *senders) {
 	t.Helper()
-	log, closeLog, err := openLog(t.Context(), c, false)
+	log, closeLog, err := openLog(t.Context(), c, false, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

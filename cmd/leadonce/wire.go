@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 
 	"github.com/leadonce/leadonce/engine/crm"
 	crmsimconnector "github.com/leadonce/leadonce/engine/crm/crmsim"
 	"github.com/leadonce/leadonce/engine/eventlog"
+	"github.com/leadonce/leadonce/engine/eventlog/kurrentdb"
 	"github.com/leadonce/leadonce/engine/eventlog/memory"
 	"github.com/leadonce/leadonce/engine/eventlog/sqlite"
 	"github.com/leadonce/leadonce/projections"
@@ -25,9 +27,13 @@ const (
 
 // openLog opens the log that the configuration names, and returns how to close
 // it. create says whether a log that is not there may be made.
-func openLog(ctx context.Context, c config, create bool) (eventlog.Log, func() error, error) {
+func openLog(ctx context.Context, c config, create bool, logger *slog.Logger) (eventlog.Log, func() error, error) {
 	if c.Log == logKurrentDB {
-		return openKurrentDB(ctx, c)
+		connection, err := c.connection()
+		if err != nil {
+			return nil, nil, err
+		}
+		return openKurrentDB(ctx, kurrentConfig{connection, c.KurrentDB.Namespace}, logger)
 	}
 	if c.Log == logMemory && !create {
 		return nil, nil, mistake("log: memory can be seen by its own `leadonce serve` only; give sqlite")
@@ -47,6 +53,28 @@ func openLog(ctx context.Context, c config, create bool) (eventlog.Log, func() e
 		return nil, nil, err
 	}
 	return l, l.Close, nil
+}
+
+// openKurrentDB connects to the cluster; c has the environment's values. What the connection goes through is told in
+// the log of the program.
+func openKurrentDB(ctx context.Context, c kurrentConfig, logger *slog.Logger) (eventlog.Log, func() error, error) {
+	l, err := kurrentdb.Open(ctx, kurrentdb.Config{
+		Connection: c.Connection, Namespace: c.Namespace,
+		Observe: func(n kurrentdb.Notice) { logNotice(logger, n) },
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return l, l.Close, nil
+}
+
+func logNotice(logger *slog.Logger, n kurrentdb.Notice) {
+	level := slog.LevelWarn
+	switch n.Kind {
+	case kurrentdb.Connected, kurrentdb.Subscribed, kurrentdb.CaughtUp, kurrentdb.FellBehind:
+		level = slog.LevelDebug
+	}
+	logger.Log(context.Background(), level, fmt.Sprint("kurrentdb: ", n.Kind), "stream", n.Stream, "position", n.Position, "error", n.Err)
 }
 
 // connectors are the CRMs that a configuration can name.
@@ -81,8 +109,4 @@ func openModels(ctx context.Context, c config, options projections.Options) (*pr
 		}
 		return remove()
 	}, nil
-}
-
-func openKurrentDB(context.Context, config) (eventlog.Log, func() error, error) {
-	return nil, nil, mistake("log: kurrentdb is not built into this release")
 }
