@@ -1,6 +1,6 @@
 # The commands of this project. `make help` lists them.
 
-.PHONY: help demo build test race lint properties properties-long defects defect mutants bench bench-long bench-peers diagram
+.PHONY: help demo build test race lint properties properties-long defects defect mutants chaos bench bench-long bench-peers diagram
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -43,16 +43,20 @@ defect: ## one of them, found and told: make defect NAME=RetryAfterTimeout
 mutants: ## change every condition and statement of the engine, and see who notices; about ten minutes
 	go run ./properties/mutants
 
+chaos: ## several processes over a KurrentDB that misbehaves, all with SIGKILLs, for every class of CRM; some minutes
+	LEADONCE_CHAOS=all go test -count=1 -timeout 30m -v -run ManyProcesses ./cmd/leadonce
+
 # Each benchmark prints ratios taken in one run; figures are only worth something
 # while nothing else runs on the machine.
 BENCH = go test -run '^$$' -benchtime 1x -timeout 30m
 
-bench: ## intake, log, read models, restart, finished jobs and memory, as ratios
+bench: ## intake, logs, read models, restart, finished jobs, memory and several processes, as ratios
 	$(BENCH) -bench Webhook ./ingress/telegram
 	go test -run '^$$' -bench 'Append$$|ReadAll' -benchtime 1s ./engine/eventlog/sqlite
 	go test -run '^$$' -bench 'AppendToBigLog/callers=(64|256)' -benchtime 20000x -timeout 30m ./engine/eventlog/sqlite
 	$(BENCH) -bench 'Rebuild|CatchUp' ./projections
-	$(BENCH) -bench 'Restart|Finish|Memory' ./cmd/leadonce
+	$(BENCH) -bench 'Restart|Finish|Memory|ScaleOut' ./cmd/leadonce
+	go test -run '^$$' -bench Overhead ./engine/eventlog/kurrentdb
 
 bench-long: ## the same with 5 million streams, 1 million jobs and 10 minutes of load
 	LEADONCE_BENCH_STREAMS=5000000 go test -run '^$$' -bench 'AppendToBigLog/callers=(64|256)' -benchtime 20000x -timeout 60m ./engine/eventlog/sqlite

@@ -40,10 +40,9 @@ func NewAgenda() *Agenda {
 
 // Share makes the agenda leave a job for a while to the process that comes first for
 // it, among those that have claimed jobs in the last minute of the log. worker is the
-// name under which this process claims.
+// name under which this process claims. Call it before the first Sweep.
 func (a *Agenda) Share(worker string) {
-	a.peers = peers{self: worker, seen: map[string]time.Time{}, newest: a.peers.newest}
-	a.reorder()
+	a.peers = peers{self: worker, seen: map[string]time.Time{}}
 }
 
 // reorder gives every job anew to the processes that there are.
@@ -52,7 +51,7 @@ func (a *Agenda) reorder() {
 		x.from = x.due.Add(a.peers.wait(x.stream))
 	}
 	heap.Init(&a.due)
-	a.peers.changed = false
+	a.peers.joined = false
 }
 
 // progressEvery is after how many events a sweep reports.
@@ -71,7 +70,7 @@ func (a *Agenda) Sweep(ctx context.Context, log eventlog.Log, progress func(even
 			progress(n)
 		}
 	}
-	if a.peers.bury(); a.peers.changed {
+	if a.peers.bury(); a.peers.joined {
 		a.reorder()
 	}
 	return nil

@@ -11,10 +11,10 @@ import (
 // same job. It is a preference and no more: what the one does not take in time, the
 // next one may, and Advance alone decides whether a job can be had.
 type peers struct {
-	self    string               // empty: this process takes whatever is due
-	seen    map[string]time.Time // newest claim
-	newest  time.Time            // of all events: the log's own clock
-	changed bool                 // since the jobs were given to them
+	self   string               // empty: this process takes whatever is due
+	seen   map[string]time.Time // newest claim
+	newest time.Time            // of all events: the log's own clock
+	joined bool                 // someone has, since the jobs were given to them
 }
 
 const (
@@ -35,45 +35,39 @@ func (p *peers) at(t time.Time) {
 	}
 }
 
-// claimed notes a claim.
+// claimed notes a claim; at has been told before.
 func (p *peers) claimed(worker string, at time.Time) {
 	if p.self == "" || worker == "" {
 		return
 	}
 	if !p.lives(worker) {
 		p.bury()
-		p.changed = true
+		p.joined = true
 	}
-	if at.After(p.seen[worker]) {
-		p.seen[worker] = at
-	}
+	p.seen[worker] = at
 }
 
-// bury forgets those that have not claimed anything for long.
+// bury forgets those that have not claimed anything for long, so that a long history
+// does not fill the memory.
 func (p *peers) bury() {
 	for worker := range p.seen {
 		if !p.lives(worker) {
 			delete(p.seen, worker)
-			p.changed = true
 		}
 	}
 }
 
-func (p *peers) lives(worker string) bool {
-	at, known := p.seen[worker]
-	return known && p.newest.Sub(at) < peerLives
-}
+func (p *peers) lives(worker string) bool { return p.newest.Sub(p.seen[worker]) < peerLives }
 
 // wait is for how long the job is left to those that come before this process. One
-// that has claimed nothing yet comes last.
+// that has claimed nothing lately comes last.
 func (p *peers) wait(stream string) time.Duration {
-	if p.self == "" {
+	if len(p.seen) == 0 {
 		return 0
 	}
-	_, counted := p.seen[p.self]
-	before, own := 0, score(p.self, stream)
+	before, own, counted := 0, score(p.self, stream), p.lives(p.self)
 	for worker := range p.seen {
-		if worker != p.self && (!counted || score(worker, stream) > own) {
+		if p.lives(worker) && (!counted || score(worker, stream) > own) {
 			before++
 		}
 	}
@@ -83,6 +77,6 @@ func (p *peers) wait(stream string) time.Duration {
 // score is the process's place in the order of the job: the highest comes first
 // (rendezvous hashing: https://en.wikipedia.org/wiki/Rendezvous_hashing).
 func score(worker, stream string) uint64 {
-	sum := sha256.Sum256([]byte(worker + "\x00" + stream))
+	sum := sha256.Sum256([]byte(worker + stream))
 	return binary.BigEndian.Uint64(sum[:])
 }

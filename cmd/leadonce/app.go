@@ -127,14 +127,11 @@ func (a *app) openServer(e *engine.Engine, observed *metrics.Log, m *metrics.Met
 	if err != nil {
 		return err
 	}
-	router := ingress.Router(ingress.Config{
-		Telegram: handler, Metrics: m.Handler(), Logger: a.logger,
-		Checks: []ingress.Check{
-			{Name: "log", Probe: observed.Writable},
-			{Name: "jobs", Probe: a.jobsKnown},
-			{Name: "projections", Probe: a.lag.probe},
-		},
-	})
+	checks := []ingress.Check{{Name: "log", Probe: observed.Writable}, {Name: "jobs", Probe: a.jobsKnown}}
+	if a.config.Role != roleIngress { // lists for people must not take deliveries away from it
+		checks = append(checks, ingress.Check{Name: "projections", Probe: a.lag.probe})
+	}
+	router := ingress.Router(ingress.Config{Telegram: handler, Metrics: m.Handler(), Logger: a.logger, Checks: checks})
 	a.server, err = ingress.Server(ingress.ServerConfig{
 		Address: a.config.Listen, CertFile: a.config.TLS.CertFile, KeyFile: a.config.TLS.KeyFile, Logger: a.logger,
 	}, router)

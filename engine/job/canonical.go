@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,17 +77,19 @@ func (d document) valueEnd(at int) int {
 	return at
 }
 
-// members lists the members of the object that starts at at, in document order.
-func (d document) members(at int) []member {
-	var list []member
-	for at = d.skip(at + 1); d.raw[at] != '}'; {
-		nameEnd := d.stringEnd(at)
-		start := d.skip(d.skip(nameEnd) + 1) // the colon
-		m := member{canonicalText(d.raw[at+1 : nameEnd-1]), start, d.valueEnd(start)}
-		list = append(list, m)
-		at = d.skip(m.end)
+// members are those of the object that starts at at, in document order.
+func (d document) members(at int) iter.Seq[member] {
+	return func(yield func(member) bool) {
+		for at := d.skip(at + 1); d.raw[at] != '}'; {
+			nameEnd := d.stringEnd(at)
+			start := d.skip(d.skip(nameEnd) + 1) // the colon
+			m := member{canonicalText(d.raw[at+1 : nameEnd-1]), start, d.valueEnd(start)}
+			if !yield(m) {
+				return
+			}
+			at = d.skip(m.end)
+		}
 	}
-	return list
 }
 
 // child is where the value of the member name starts in the object that starts
@@ -95,7 +98,7 @@ func (d document) child(at int, name string) (int, bool) {
 	if d.raw[at] != '{' {
 		return 0, false
 	}
-	for _, m := range d.members(at) {
+	for m := range d.members(at) {
 		if string(m.name) == name {
 			return m.start, true
 		}
@@ -148,7 +151,7 @@ func (d document) appendValue(out []byte, at int) []byte {
 }
 
 func (d document) appendObject(out []byte, at int) []byte {
-	list := d.members(at)
+	list := slices.AppendSeq(make([]member, 0, 8), d.members(at))
 	slices.SortFunc(list, func(a, b member) int {
 		return cmp.Or(bytes.Compare(a.name, b.name), cmp.Compare(a.start, b.start))
 	})

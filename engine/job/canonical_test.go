@@ -360,11 +360,12 @@ func TestMembersAreSortedByNameAlone(t *testing.T) {
 			fmt.Fprintf(&b, `,%q:%d`, name, i)
 		}
 		raw := "{" + strings.TrimPrefix(b.String(), ",") + "}"
-		got := outline(fmt.Append(nil, string(outline([]byte(raw)).canonical()))).members(0)
-		if !slices.IsSortedFunc(got, func(a, b member) int {
+		got := outline(fmt.Append(nil, string(outline([]byte(raw)).canonical())))
+		list := slices.Collect(got.members(0))
+		if !slices.IsSortedFunc(list, func(a, b member) int {
 			return cmp.Or(strings.Compare(string(a.name), string(b.name)), cmp.Compare(a.start, b.start))
-		}) || len(got) != len(names) {
-			t.Fatalf("%s has members %v", raw, got)
+		}) || len(list) != len(names) {
+			t.Fatalf("%s has members %v", raw, list)
 		}
 	})
 }

@@ -74,9 +74,8 @@ func ParseUpdate(bot int64, raw []byte) (Update, error) {
 	if kind := doc.kind(top); kind != "object" {
 		return u, fmt.Errorf("%w: the body is a JSON %s, want an object", ErrNotUpdate, kind)
 	}
-	list := doc.members(top)
 	ids := 0
-	for _, m := range list {
+	for m := range doc.members(top) {
 		if string(m.name) != "update_id" {
 			continue
 		}
@@ -91,7 +90,7 @@ func ParseUpdate(bot int64, raw []byte) (Update, error) {
 	}
 	sum := sha256.Sum256(doc.canonical())
 	u.Fingerprint = hex.EncodeToString(sum[:])
-	u.describe(doc, list)
+	u.describe(doc, top)
 	return u, nil
 }
 
@@ -104,10 +103,10 @@ func (u Update) VariantKey() Key {
 }
 
 // describe finds kind, chat and user. What is not where it should be stays empty.
-func (u *Update) describe(doc document, list []member) {
+func (u *Update) describe(doc document, top int) {
 	u.Kind = NoKind
 	content, found := 0, false
-	for _, m := range list {
+	for m := range doc.members(top) {
 		name := string(m.name)
 		if name == "update_id" {
 			continue

@@ -31,11 +31,11 @@ var targets = []target{
 // suites is who has to notice. What a suite leaves out is about the simulation
 // itself, and notices nothing that the others do not.
 var suites = []suite{
-	{folder: "engine/job", args: []string{"-test.short"}},
-	{folder: "engine", args: []string{"-test.short"}},
-	{folder: "properties/laws", args: []string{"-test.short"}},
+	{folder: "engine/job", args: []string{"-test.short", "-rapid.nofailfile"}},
+	{folder: "engine", args: []string{"-test.short", "-rapid.nofailfile"}},
+	{folder: "properties/laws", args: []string{"-test.short", "-rapid.nofailfile"}},
 	{
-		folder: "properties/sim", args: []string{"-test.short"},
+		folder: "properties/sim", args: []string{"-test.short", "-rapid.nofailfile"},
 		left: "^(TestAPlanIsOneRun|TestRunsDiffer|TestTheSimulatedCRM|TestRapid|FuzzSchedule|TestAPlanSurvives|TestABad)",
 	},
 }
