@@ -101,16 +101,19 @@ func (w *write) behindNewest(ctx context.Context) (eventlog.Appended, error) {
 		newest, err := retrying(ctx, w.log, func(ctx context.Context) (page, error) {
 			return w.log.stream(ctx, w.stream, esdb.Backwards, esdb.End{}, uint64(len(w.messages)))
 		})
+		if err == nil {
+			err = newest.damage
+		}
 		if err != nil {
 			return eventlog.Appended{}, unavailable(ctx, "append to "+w.stream, err)
 		}
 		next := uint64(0)
 		if len(newest.events) > 0 {
-			next = newest.events[0].EventNumber + 1
+			next = newest.events[0].Revision + 1
 		}
 		switch same, overlaps := w.compare(newest.events); {
 		case same:
-			return eventlog.Appended{Revision: next - 1, Position: positionOf(newest.events[0].Position)}, nil
+			return eventlog.Appended{Revision: next - 1, Position: newest.events[0].Position}, nil
 		case overlaps:
 			return eventlog.Appended{}, w.conflict(next)
 		}
@@ -126,16 +129,21 @@ func (w *write) behindNewest(ctx context.Context) (eventlog.Appended, error) {
 
 // compare says whether the newest events of the stream, the newest first, are
 // those of the append, all of them or some.
-func (w *write) compare(newest []*esdb.RecordedEvent) (same, overlaps bool) {
+func (w *write) compare(newest []eventlog.Recorded) (same, overlaps bool) {
 	n := len(w.messages)
 	same = len(newest) == n
-	for i, e := range newest {
-		same = same && e.EventID == w.messages[n-1-i].EventID
-		for _, m := range w.messages {
-			overlaps = overlaps || e.EventID == m.EventID
+	for i, r := range newest {
+		same = same && w.has(r, n-1-i)
+		for j := range w.messages {
+			overlaps = overlaps || w.has(r, j)
 		}
 	}
 	return same, overlaps
+}
+
+// has reports whether r is the event i of the append.
+func (w *write) has(r eventlog.Recorded, i int) bool {
+	return r.ID == eventlog.EventID(w.messages[i].EventID)
 }
 
 // outOfReach is an append that expects a revision that no stream can have. The

@@ -27,10 +27,31 @@ type clients struct {
 	running sync.WaitGroup // calls, subscriptions and dials
 
 	mu       sync.Mutex
-	idle     []*esdb.Client // the newest last
-	dialing  *dial          // nil: none
-	failures int            // dials in a row
+	idle     []*link // the newest last
+	dialing  *dial   // nil: none
+	failures int     // dials in a row
 	closed   bool
+}
+
+// link is one client with the goroutine in which its calls run. That goroutine
+// lives as long as the client: a new one for each call would have to grow its
+// stack each time, which is a tenth of a call on a fast server.
+type link struct {
+	client *esdb.Client
+	calls  chan func() // has room for one, since one call at a time has the link
+}
+
+func (l *link) work() {
+	for f := range l.calls {
+		f()
+	}
+}
+
+// close may be called from within a call of the link, as the last thing that
+// is done with it.
+func (l *link) close() {
+	close(l.calls)
+	l.client.Close() // its error is always nil
 }
 
 // dial is one attempt to connect. There is one at a time; whoever needs a
@@ -58,9 +79,9 @@ func (p *clients) shut() {
 	p.running.Wait()
 }
 
-func closeAll(list []*esdb.Client) {
-	for _, c := range list {
-		c.Close() // its error is always nil
+func closeAll(list []*link) {
+	for _, l := range list {
+		l.close()
 	}
 }
 
@@ -79,7 +100,7 @@ type outcome[T any] struct {
 	err   error
 }
 
-// call runs f with a client of its own, in a goroutine of its own: a client can
+// call runs f with a client of its own, in that client's goroutine: a client can
 // hang without regard for the context, and can panic (H2, H3). When ctx ends or the
 // limit is over, call returns, and the goroutine keeps the client until f does.
 func call[T any](ctx context.Context, p *clients, limit time.Duration, f func(context.Context, *esdb.Client) (T, error)) (T, error) {
@@ -92,21 +113,21 @@ func call[T any](ctx context.Context, p *clients, limit time.Duration, f func(co
 	case <-ctx.Done():
 		return none, &notSentError{ctx.Err()}
 	}
-	client, err := p.lend(ctx)
+	l, err := p.lend(ctx)
 	if err != nil {
 		<-p.calls
 		return none, err
 	}
 	under, cancel := p.under(ctx, limit)
 	ended := make(chan outcome[T], 1)
-	go func() {
+	l.calls <- func() {
 		defer p.running.Done()
 		defer cancel()
-		value, err := guarded(under, client, f)
-		p.giveBack(client, isSpent(ctx, err), err)
+		value, err := guarded(under, l.client, f)
+		p.giveBack(l, isSpent(ctx, err), err)
 		<-p.calls
 		ended <- outcome[T]{value, err}
-	}()
+	}
 	select {
 	case o := <-ended:
 		return o.value, o.err
@@ -135,11 +156,11 @@ func guarded[T any](ctx context.Context, c *esdb.Client, f func(context.Context,
 
 // lend gives out a client that is connected. Its error says that no request
 // has left.
-func (p *clients) lend(ctx context.Context) (*esdb.Client, error) {
+func (p *clients) lend(ctx context.Context) (*link, error) {
 	for {
-		client, d, err := p.take()
-		if client != nil || err != nil {
-			return client, err
+		l, d, err := p.take()
+		if l != nil || err != nil {
+			return l, err
 		}
 		select {
 		case <-d.done:
@@ -153,17 +174,17 @@ func (p *clients) lend(ctx context.Context) (*esdb.Client, error) {
 }
 
 // take is an idle client, which is then running, or the dial to wait for.
-func (p *clients) take() (*esdb.Client, *dial, error) {
+func (p *clients) take() (*link, *dial, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return nil, nil, &notSentError{errClosed}
 	}
 	if n := len(p.idle); n > 0 {
-		client := p.idle[n-1]
+		l := p.idle[n-1]
 		p.idle = p.idle[:n-1]
 		p.running.Add(1)
-		return client, nil, nil
+		return l, nil, nil
 	}
 	if p.dialing == nil {
 		p.dialing = &dial{done: make(chan struct{})}
@@ -176,15 +197,15 @@ func (p *clients) take() (*esdb.Client, *dial, error) {
 // giveBack takes a client back. One that is spent is closed, and with it those
 // that lie idle: what broke its connection has most likely broken theirs. The
 // caller still counts as running.
-func (p *clients) giveBack(client *esdb.Client, spent bool, why error) {
-	var over []*esdb.Client
+func (p *clients) giveBack(l *link, spent bool, why error) {
+	var over []*link
 	p.mu.Lock()
 	if spent {
-		over, p.idle = append(p.idle, client), nil
+		over, p.idle = append(p.idle, l), nil
 	} else if p.closed {
-		over = []*esdb.Client{client}
+		over = []*link{l}
 	} else {
-		p.idle = append(p.idle, client)
+		p.idle = append(p.idle, l)
 	}
 	p.mu.Unlock()
 	closeAll(over)
@@ -205,9 +226,9 @@ func (p *clients) dial(d *dial, failures int) {
 	case p.closed:
 		err = errClosed
 	default:
-		p.failures = 0
-		p.idle = append(p.idle, client)
-		client = nil
+		l := &link{client: client, calls: make(chan func(), 1)}
+		go l.work()
+		p.failures, p.idle, client = 0, append(p.idle, l), nil
 	}
 	d.err = err
 	p.mu.Unlock()
@@ -264,13 +285,13 @@ func pause(ctx context.Context, failures int) bool {
 	}
 }
 
-// hold lends the client, which lend gave out, to f for as long as that takes,
+// hold keeps the client, which lend gave out, for f for as long as that takes,
 // and closes ended when it is given back.
-func (p *clients) hold(ctx context.Context, client *esdb.Client, ended chan<- struct{}, f func(context.Context) error) {
+func (p *clients) hold(ctx context.Context, l *link, ended chan<- struct{}, f func(context.Context, *esdb.Client) error) {
 	defer p.running.Done()
 	defer close(ended)
 	under, cancel := p.under(ctx, forever)
 	defer cancel()
-	_, err := guarded(under, client, func(ctx context.Context, _ *esdb.Client) (struct{}, error) { return struct{}{}, f(ctx) })
-	p.giveBack(client, isSpent(ctx, err), err)
+	_, err := guarded(under, l.client, func(ctx context.Context, c *esdb.Client) (struct{}, error) { return struct{}{}, f(ctx, c) })
+	p.giveBack(l, isSpent(ctx, err), err)
 }

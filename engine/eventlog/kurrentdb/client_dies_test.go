@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"runtime"
 	"sync"
 	"testing"
@@ -55,7 +56,7 @@ func TestThousandOutagesLeakNothing(t *testing.T) {
 	config.SettleTimeout = 10 * time.Second
 	l := openLog(t, config)
 	mustAppend(t, l, "warm", eventlog.NoStream, event("x"))
-	before := runtime.NumGoroutine()
+	before, filesBefore := runtime.NumGoroutine(), openFiles()
 	ctx, stop := context.WithCancel(t.Context())
 	var callers sync.WaitGroup
 	for caller := range 4 {
@@ -85,14 +86,24 @@ func TestThousandOutagesLeakNothing(t *testing.T) {
 	}
 	stop()
 	callers.Wait()
-	eventually(t, "no more goroutines than at first, and those of four connections", func() bool {
-		return runtime.NumGoroutine() <= before+4*12
+	eventually(t, "no more goroutines and sockets than at first, but those of four connections", func() bool {
+		return runtime.NumGoroutine() <= before+4*12 && openFiles() <= filesBefore+2*4
 	})
 	l.Close()
 	server.Stop()
 	if err := goleak.Find(goleak.IgnoreCurrent()); err != nil {
 		t.Error(err)
 	}
+}
+
+// openFiles counts what this process has open, sockets among them, where the
+// system tells.
+func openFiles() int {
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	return len(list)
 }
 
 // TestCloseWhileCallsHang: the bare client's Close makes calls that are under
@@ -191,7 +202,12 @@ func TestOneProbeAtATime(t *testing.T) {
 	config.Connections = 64
 	l := openLog(t, config)
 	server.Stop()
-	l.clients.giveBack(func() *esdb.Client { c, _ := l.clients.lend(t.Context()); l.clients.running.Done(); return c }(), true, nil)
+	idle, err := l.clients.lend(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.clients.giveBack(idle, true, nil)
+	l.clients.running.Done()
 	var callers sync.WaitGroup
 	for range 64 {
 		callers.Go(func() { l.Tail(t.Context()) })

@@ -29,7 +29,7 @@ type Config struct {
 
 	// Connections is how many appends and pages of a read run at the same time,
 	// each on a connection of its own; more of them wait. Connections are made as
-	// they are needed, and a subscription has one beside these. Default 32.
+	// they are needed, and a subscription has one beside these. Default 64.
 	Connections int
 
 	// AppendTimeout is for one attempt to append. Default 5 s.
@@ -72,7 +72,7 @@ func (c Config) withDefaults() Config {
 	orElse(&c.Watchdog, 15*time.Second)
 	orElse(&c.ResumeTimeout, time.Minute)
 	if c.Connections <= 0 {
-		c.Connections = 32
+		c.Connections = 64
 	}
 	if c.MaxAppendBytes <= 0 {
 		c.MaxAppendBytes = 8 << 20
@@ -99,6 +99,14 @@ const (
 	Resuming                   // a subscription was dropped behind Position; Err says why
 	Stalled                    // a subscription was silent though there are events behind Position
 )
+
+func (k Kind) String() string {
+	names := [...]string{"", "connected", "dropped", "settling", "subscribed", "caught up", "fell behind", "resuming", "stalled"}
+	if k < Connected || int(k) >= len(names) {
+		return fmt.Sprintf("kind %d", int(k))
+	}
+	return names[k]
+}
 
 // Notice is what Config.Observe is told.
 type Notice struct {

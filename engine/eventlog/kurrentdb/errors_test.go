@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"google.golang.org/grpc/codes"
@@ -48,7 +49,7 @@ func TestWhatFailsBeforeTheLastMessageIsNotRecorded(t *testing.T) {
 // TestLostAnswersAreUnclear: bare errors of an append whose request was
 // complete, whether it was recorded or not.
 func TestLostAnswersAreUnclear(t *testing.T) {
-	server := newServer(t)
+	server := kurrentdbtest.Start(t, kurrentdbtest.Options{CommitTimeout: 50 * time.Millisecond})
 	for _, point := range []kurrentdbtest.Point{kurrentdbtest.AppendLost, kurrentdbtest.AppendCut, kurrentdbtest.AppendTimeout, kurrentdbtest.AppendNotReady} {
 		server.Inject(kurrentdbtest.Fault{Point: point})
 		_, err := bareClient(t, server).AppendToStream(t.Context(), "test."+string(point), esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}, messages(batch("e", 1))...)

@@ -15,7 +15,7 @@ import (
 	"github.com/leadonce/leadonce/engine/eventlog/kurrentdb/kurrentdbtest"
 )
 
-var seeds = flag.Int("seeds", 3, "runs of TestEveryFaultAtOnce")
+var seeds = flag.Int("seeds", 2, "runs of TestEveryFaultAtOnce")
 
 // TestEveryFaultAtOnce: two processes' logs append to shared and own streams
 // under every fault there is, with restarts, and a subscription goes along. The
@@ -35,6 +35,7 @@ type told struct {
 	events   []eventlog.Proposed
 	at       eventlog.Appended
 	err      error
+	doubted  bool // an earlier attempt was told "unknown": "unavailable" is then about the last one alone
 }
 
 func everyFault(t *testing.T, seed uint64) {
@@ -109,6 +110,7 @@ func appendsUnderFaults(t *testing.T, logs []*Log, seed uint64, server *kurrentd
 				}
 				for try := 0; ; try++ { // as the engine: the same ids again while it is not known
 					a.at, a.err = logs[caller%2].Append(t.Context(), stream, expected, a.events...)
+					a.doubted = a.doubted || eventlog.IsUnknown(a.err)
 					if away {
 						away = false
 						if err := server.Start(); err != nil {
@@ -178,7 +180,7 @@ func judgeAll(t *testing.T, server *kurrentdbtest.Server, answers []told) (all [
 			t.Errorf("an append to %s that succeeded is not there", a.stream)
 		case a.err == nil && (place[last] != a.at.Revision || position[last] != a.at.Position):
 			t.Errorf("an append to %s was said to end at %+v, and ends at %d, %s", a.stream, a.at, place[last], position[last])
-		case a.err != nil && !eventlog.IsUnknown(a.err) && n > 0:
+		case eventlog.IsConflict(a.err) && n > 0, errors.Is(a.err, eventlog.ErrUnavailable) && !a.doubted && n > 0:
 			t.Errorf("an append to %s expecting %s is there, and was told %v", a.stream, a.expected, a.err)
 		}
 		switch {

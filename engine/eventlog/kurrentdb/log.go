@@ -16,6 +16,7 @@ type Log struct {
 	names   namespace
 	clients *clients
 	flights flights
+	passed  passed
 }
 
 var _ eventlog.Log = (*Log)(nil)
@@ -55,28 +56,22 @@ func (l *Log) Close() error {
 // $all backwards past what others have written there.
 func (l *Log) Tail(ctx context.Context) (eventlog.Position, error) {
 	var from esdb.AllPosition = esdb.End{}
-	seen := eventlog.Start // of the oldest event that was looked at
 	for count := uint64(tailPageShortest); ; count = min(count*8, readPageEvents) {
 		p, err := retrying(ctx, l, func(ctx context.Context) (page, error) {
 			return l.all(ctx, esdb.Backwards, from, count)
 		})
-		if err != nil {
+		if err == nil && len(p.events) == 0 {
+			err = p.damage
+		}
+		switch {
+		case err != nil:
 			return eventlog.Start, unavailable(ctx, "read tail", err)
-		}
-		for _, e := range p.events {
-			at := positionOf(e.Position)
-			if seen != eventlog.Start && at.Compare(seen) >= 0 {
-				continue // where the page before ended
-			}
-			seen = at
-			if _, ours := l.names.of(e.StreamID); ours {
-				return at, nil
-			}
-		}
-		if p.last {
+		case len(p.events) > 0:
+			return p.events[0].Position, nil
+		case p.last:
 			return eventlog.Start, nil
 		}
-		from = fromPosition(seen)
+		from = fromPosition(p.end)
 	}
 }
 
@@ -84,22 +79,18 @@ func (l *Log) Tail(ctx context.Context) (eventlog.Position, error) {
 const tailPageShortest = 8
 
 // retrying runs a read until it succeeds, fails for good, or has gone on for
-// SettleTimeout after its first failure. A read may be done again: what it
-// begins with does not change.
+// SettleTimeout after its first failure; an attempt that runs then may end. A
+// read may be done again: what it begins with does not change.
 func retrying[T any](ctx context.Context, l *Log, read func(context.Context) (T, error)) (T, error) {
 	value, err := read(ctx)
-	if err == nil || isFinal(err) || ctx.Err() != nil {
+	if err == nil || isFinal(err) {
 		return value, err
 	}
 	settling, cancel := context.WithTimeout(ctx, l.config.SettleTimeout)
 	defer cancel()
 	for failures := 1; pause(settling, failures); failures++ {
-		again, errAgain := read(settling)
-		if errAgain == nil || isFinal(errAgain) {
-			return again, errAgain
-		}
-		if settling.Err() == nil {
-			err = errAgain
+		if value, err = read(ctx); err == nil || isFinal(err) {
+			return value, err
 		}
 	}
 	return value, err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"math"
+	"sync"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 
@@ -19,14 +20,16 @@ import (
 // whole, and the call ended, before its first event is handed out: a reader that
 // takes its time holds nothing on the server (H15).
 const (
-	readPageEvents = 1000
+	readPageEvents = 4000
 	readPageBytes  = 4 << 20
 )
 
 // page is a part of a stream or of $all.
 type page struct {
-	events []*esdb.RecordedEvent
-	last   bool // nothing follows
+	events []eventlog.Recorded // those of the log
+	end    eventlog.Position   // of the last event that was received, others' too
+	last   bool                // nothing follows
+	damage error               // what is behind the events is not as it should be
 }
 
 // ReadStream implements eventlog.Log. A stream whose revisions are not the next
@@ -44,14 +47,9 @@ func (l *Log) ReadStream(ctx context.Context, stream string, from uint64) iter.S
 				failed(err)
 				return
 			}
-			for _, e := range p.events {
-				if e.EventNumber != next {
-					failed(&DamagedError{Stream: stream, Detail: fmt.Sprintf("revision %d is where %d should be", e.EventNumber, next)})
-					return
-				}
-				r, err := recorded(stream, e)
-				if err != nil {
-					failed(err)
+			for _, r := range p.events {
+				if r.Revision != next {
+					failed(gap(r, next))
 					return
 				}
 				if !yield(r, nil) {
@@ -59,11 +57,20 @@ func (l *Log) ReadStream(ctx context.Context, stream string, from uint64) iter.S
 				}
 				next++
 			}
+			if p.damage != nil {
+				failed(p.damage)
+				return
+			}
 			if p.last {
 				return
 			}
 		}
 	}
+}
+
+// gap is the damage that r shows: another revision should be there.
+func gap(r eventlog.Recorded, want uint64) error {
+	return &DamagedError{Stream: r.Stream, Detail: fmt.Sprintf("revision %d is where %d should be", r.Revision, want)}
 }
 
 func (l *Log) streamPage(ctx context.Context, stream string, from uint64) (page, error) {
@@ -82,7 +89,8 @@ func (l *Log) streamPage(ctx context.Context, stream string, from uint64) (page,
 // others have written to the server is received and passed over here.
 func (l *Log) ReadAll(ctx context.Context, after eventlog.Position) iter.Seq2[eventlog.Recorded, error] {
 	return func(yield func(eventlog.Recorded, error) bool) {
-		for after := after; ; { // anew each time the sequence is run
+		own := after                           // the newest event of the log up to here
+		for after := l.passed.from(after); ; { // anew each time the sequence is run
 			p, err := retrying(ctx, l, func(ctx context.Context) (page, error) {
 				return l.all(ctx, esdb.Forwards, fromPosition(after), readPageEvents)
 			})
@@ -90,29 +98,51 @@ func (l *Log) ReadAll(ctx context.Context, after eventlog.Position) iter.Seq2[ev
 				yield(eventlog.Recorded{}, unavailable(ctx, "read the log", err))
 				return
 			}
-			for _, e := range p.events {
-				at := positionOf(e.Position)
-				if at.Compare(after) <= 0 {
-					continue // a read begins at its position, not behind it
-				}
-				after = at
-				stream, ours := l.names.of(e.StreamID)
-				if !ours {
-					continue
-				}
-				r, err := recorded(stream, e)
-				if err != nil {
-					yield(eventlog.Recorded{}, unavailable(ctx, "read the log", err))
-					return
-				}
-				if !yield(r, nil) {
+			for _, r := range p.events {
+				// A read begins at its position, not behind it.
+				if r.Position.Compare(after) > 0 && !yield(r, nil) {
 					return
 				}
 			}
+			if p.damage != nil {
+				yield(eventlog.Recorded{}, unavailable(ctx, "read the log", p.damage))
+				return
+			}
+			if n := len(p.events); n > 0 {
+				own = p.events[n-1].Position
+			}
+			l.passed.note(own, p.end)
 			if p.last {
 				return
 			}
+			after = p.end
 		}
+	}
+}
+
+// passed is how far the log has been read behind its newest event. What others wrote
+// there is not read again by the next one who asks for what is new, and in a quiet log
+// that is everyone: nothing ever appears behind a position of $all.
+type passed struct {
+	mu       sync.Mutex
+	own, end eventlog.Position
+}
+
+// from is where to begin to read behind after. From the start, everything is read.
+func (p *passed) from(after eventlog.Position) eventlog.Position {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if after != eventlog.Start && after == p.own {
+		return p.end
+	}
+	return after
+}
+
+func (p *passed) note(own, end eventlog.Position) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if own.Compare(p.own) >= 0 && end.Compare(p.end) > 0 {
+		p.own, p.end = own, end
 	}
 }
 
@@ -129,7 +159,7 @@ func (l *Log) stream(ctx context.Context, stream string, direction esdb.Directio
 	}
 	return call(ctx, l.clients, l.config.ReadTimeout, func(ctx context.Context, c *esdb.Client) (page, error) {
 		s, err := c.ReadStream(ctx, l.names.on(stream), options, count)
-		return receive(s, err, count)
+		return l.receive(s, err, count)
 	})
 }
 
@@ -145,23 +175,23 @@ func (l *Log) all(ctx context.Context, direction esdb.Direction, from esdb.AllPo
 	}
 	return call(ctx, l.clients, l.config.ReadTimeout, func(ctx context.Context, c *esdb.Client) (page, error) {
 		s, err := c.ReadAll(ctx, options, count)
-		return receive(s, err, count)
+		return l.receive(s, err, count)
 	})
 }
 
 // receive takes all that the server sends, up to the limits of a page, and
 // closes the read: one that is left open is never freed (H4).
-func receive(s *esdb.ReadStream, err error, count uint64) (page, error) {
+func (l *Log) receive(s *esdb.ReadStream, err error, count uint64) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
 	defer s.Close()
 	var p page
-	size := 0
-	for size < readPageBytes || len(p.events) < 2 {
+	received, size := uint64(0), 0
+	for size < readPageBytes || received < 2 {
 		e, err := s.Recv()
 		if errors.Is(err, io.EOF) || isNotFound(err) {
-			p.last = uint64(len(p.events)) < count
+			p.last = received < count
 			return p, nil
 		}
 		if err != nil {
@@ -170,8 +200,19 @@ func receive(s *esdb.ReadStream, err error, count uint64) (page, error) {
 		if e.Event == nil {
 			return page{}, errors.New("the server sent an event without content")
 		}
-		p.events = append(p.events, e.Event)
+		received++
 		size += len(e.Event.Data) + len(e.Event.UserMetadata)
+		p.end = positionOf(e.Event.Position)
+		stream, ours := l.names.of(e.Event.StreamID)
+		if !ours {
+			continue
+		}
+		r, err := recorded(stream, e.Event)
+		if err != nil {
+			p.damage = err
+			return p, nil
+		}
+		p.events = append(p.events, r)
 	}
 	return p, nil
 }

@@ -98,10 +98,13 @@ type sight struct {
 // what is at the revisions from first on.
 func (w *write) look(ctx context.Context, first uint64) (sight, error) {
 	newest, err := w.log.stream(ctx, w.stream, esdb.Backwards, esdb.End{}, 1)
+	if err == nil {
+		err = newest.damage
+	}
 	if err != nil || len(newest.events) == 0 {
 		return sight{}, err
 	}
-	s := sight{next: newest.events[0].EventNumber + 1}
+	s := sight{next: newest.events[0].Revision + 1}
 	n := uint64(len(w.messages))
 	if s.next <= first || s.next-first < n {
 		return s, nil
@@ -109,6 +112,9 @@ func (w *write) look(ctx context.Context, first uint64) (sight, error) {
 	there := newest
 	if n > 1 || s.next-1 != first {
 		there, err = w.log.stream(ctx, w.stream, esdb.Forwards, esdb.Revision(first), n)
+		if err == nil {
+			err = there.damage
+		}
 		if err != nil {
 			return sight{}, err
 		}
@@ -116,15 +122,15 @@ func (w *write) look(ctx context.Context, first uint64) (sight, error) {
 	if uint64(len(there.events)) < n {
 		return s, nil
 	}
-	for i, e := range there.events {
-		if e.EventNumber != first+uint64(i) {
-			return sight{}, &DamagedError{Stream: w.stream, Detail: fmt.Sprintf("revision %d is where %d should be", e.EventNumber, first+uint64(i))}
+	for i, r := range there.events {
+		if r.Revision != first+uint64(i) {
+			return sight{}, gap(r, first+uint64(i))
 		}
-		if e.EventID != w.messages[i].EventID {
+		if !w.has(r, i) {
 			return s, nil
 		}
 	}
 	last := there.events[n-1]
-	s.ours, s.appended = true, eventlog.Appended{Revision: last.EventNumber, Position: positionOf(last.Position)}
+	s.ours, s.appended = true, eventlog.Appended{Revision: last.Revision, Position: last.Position}
 	return s, nil
 }

@@ -1,8 +1,11 @@
 package kurrentdb
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -66,9 +69,11 @@ func TestPagesCutByTheirSizeLeakNothing(t *testing.T) {
 // one ended.
 func TestReadGoesOnBehindABreak(t *testing.T) {
 	server := newServer(t)
-	l := openLog(t, testConfig(server))
+	config := testConfig(server)
+	config.SettleTimeout = 10 * time.Second
+	l := openLog(t, config)
 	var want []eventlog.Proposed
-	for range 25 {
+	for range 45 { // more than a page
 		events := batch("e", 100)
 		want = append(want, events...)
 		mustAppend(t, l, "s", eventlog.Any, events...)
@@ -82,12 +87,48 @@ func TestReadGoesOnBehindABreak(t *testing.T) {
 			if err != nil || r.ID != want[n].ID {
 				t.Fatalf("%s: event %d is %s (error %v), want %s", name, n, r.ID, err, want[n].ID)
 			}
-			if n++; n == 1500 {
+			if n++; n == 3000 {
 				server.DropConnections()
 			}
 		}
 		if n != len(want) || cut.Fired() != 2 {
 			t.Errorf("%s: %d events over %d breaks, want %d over 2", name, n, cut.Fired(), len(want))
 		}
+	}
+}
+
+// TestOthersEventsAreReadOnce: whoever asks again for what is new does not receive
+// again what others wrote (H21), and sees what is new.
+func TestOthersEventsAreReadOnce(t *testing.T) {
+	server := newServer(t)
+	ours, theirs := testConfig(server), testConfig(server)
+	theirs.Namespace = "others"
+	l, other := openLog(t, ours), openLog(t, theirs)
+	at := mustAppend(t, l, "s", eventlog.NoStream, event("first")).Position
+	for n := range 90 {
+		mustAppend(t, other, fmt.Sprint("s", n), eventlog.NoStream, batch(fmt.Sprint("theirs", n), 100)...)
+	}
+	pages := func(after eventlog.Position) (n int) {
+		before := len(server.Calls())
+		for r, err := range l.ReadAll(t.Context(), after) {
+			t.Errorf("behind the log's newest event there is %v, error %v", r, err)
+		}
+		return len(server.Calls()) - before
+	}
+	if first, again := pages(at), pages(at); first < 3 || again != 1 {
+		t.Errorf("%d pages at first, and %d again; want 3 or more, and 1", first, again)
+	}
+	newest := mustAppend(t, l, "s", eventlog.Exactly(0), event("second")).Position
+	var seen []eventlog.Position
+	for _, after := range []eventlog.Position{at, eventlog.Start, at} {
+		for r, err := range l.ReadAll(t.Context(), after) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen = append(seen, r.Position)
+		}
+	}
+	if want := []eventlog.Position{newest, at, newest, newest}; !slices.Equal(seen, want) {
+		t.Errorf("read %v, want %v", seen, want)
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"google.golang.org/grpc/codes"
 
 	"github.com/leadonce/leadonce/engine/eventlog"
@@ -127,6 +129,9 @@ func TestStallBetweenEvents(t *testing.T) {
 	if seen.count(Stalled) == 0 {
 		t.Error("no notice of the stall")
 	}
+	if Stalled.String() != "stalled" || Connected.String() != "connected" || Kind(0).String() != "kind 0" {
+		t.Errorf("kinds are called %s, %s and %s", Stalled, Connected, Kind(0))
+	}
 }
 
 // TestRightlySilent: with nothing new, the watchdog leaves the subscription
@@ -203,5 +208,26 @@ func TestWhereResumingEnds(t *testing.T) {
 	server.Stop()
 	if err := <-f.done; !errors.Is(err, eventlog.ErrUnavailable) {
 		t.Errorf("without a server, the subscription ended with %v", err)
+	}
+}
+
+// TestNoEventIsHandedTwice, whatever the server sends behind a position.
+func TestNoEventIsHandedTwice(t *testing.T) {
+	l := openLog(t, testConfig(newServer(t)))
+	var handed []uint64
+	s := &subscription{log: l, handler: func(_ context.Context, r eventlog.Recorded) error {
+		handed = append(handed, r.Revision)
+		return nil
+	}}
+	for _, n := range []uint64{1, 2, 2, 1, 3} {
+		e := &esdb.RecordedEvent{
+			StreamID: "test.s", EventNumber: n, Position: esdb.Position{Commit: n, Prepare: n}, UserMetadata: []byte(timeBegins + "2026-03-01T12:00:00Z" + timeEnds),
+		}
+		if err := s.hand(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(handed, []uint64{1, 2, 3}) {
+		t.Errorf("handed over %v, want 1 2 3", handed)
 	}
 }

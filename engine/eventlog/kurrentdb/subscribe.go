@@ -67,8 +67,8 @@ func (s *subscription) run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	incoming := make(chan *esdb.SubscriptionEvent)
 	ended := make(chan struct{})
-	go s.log.clients.hold(ctx, client, ended, func(ctx context.Context) error {
-		return s.receive(ctx, client, incoming)
+	go s.log.clients.hold(ctx, client, ended, func(ctx context.Context, c *esdb.Client) error {
+		return s.receive(ctx, c, incoming)
 	})
 	defer func() {
 		cancel(err)

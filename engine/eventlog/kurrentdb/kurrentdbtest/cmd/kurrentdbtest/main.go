@@ -36,6 +36,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	faults := flags.String("faults", "", "points and probabilities, as in appendlost=0.01,appendnotindexed=0.02:300ms")
 	seed := flags.Uint64("seed", 1, "seed of the probabilities")
 	commitTimeout := flags.Duration("commit-timeout", 2*time.Second, "how long an append waits to be indexed")
+	maxAppend := flags.Int("max-append-size", 8<<20, "bytes that one append may have")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	server, err := kurrentdbtest.New(kurrentdbtest.Options{DataFile: *data, Seed: *seed, CommitTimeout: *commitTimeout})
+	server, err := kurrentdbtest.New(kurrentdbtest.Options{DataFile: *data, Seed: *seed, CommitTimeout: *commitTimeout, MaxAppendSize: *maxAppend})
 	if err != nil {
 		return err
 	}
