@@ -51,7 +51,7 @@ func (a *Agenda) reorder() {
 		x.from = x.due.Add(a.peers.wait(x.stream))
 	}
 	heap.Init(&a.due)
-	a.peers.joined = false
+	a.peers.stale = false
 }
 
 // progressEvery is after how many events a sweep reports.
@@ -70,7 +70,7 @@ func (a *Agenda) Sweep(ctx context.Context, log eventlog.Log, progress func(even
 			progress(n)
 		}
 	}
-	if a.peers.bury(); a.peers.joined {
+	if a.peers.bury(); a.peers.stale {
 		a.reorder()
 	}
 	return nil

@@ -14,7 +14,7 @@ type peers struct {
 	self   string               // empty: this process takes whatever is due
 	seen   map[string]time.Time // newest claim
 	newest time.Time            // of all events: the log's own clock
-	joined bool                 // someone has, since the jobs were given to them
+	stale  bool                 // a process came after the waits were worked out
 }
 
 const (
@@ -22,7 +22,8 @@ const (
 	// has died holds up the jobs that were for it by handOver, and no longer than this.
 	peerLives = time.Minute
 	// handOver is how long each process in the order of a job waits for those before
-	// it. It is longer than one takes to learn of a job and claim it.
+	// it: longer than one takes to learn of a job and claim it. The runner looks four
+	// times a second.
 	handOver = 500 * time.Millisecond
 	// handOvers bounds that wait, whatever number of processes came and went.
 	handOvers = 4
@@ -42,7 +43,7 @@ func (p *peers) claimed(worker string, at time.Time) {
 	}
 	if !p.lives(worker) {
 		p.bury()
-		p.joined = true
+		p.stale = true
 	}
 	p.seen[worker] = at
 }

@@ -155,7 +155,8 @@ func (w waking) Accept(ctx context.Context, u job.Update) (job.Key, engine.Accep
 	return key, how, err
 }
 
-// workerName tells operators which process made a claim. Nothing depends on it.
+// workerName names the process in its claims. engine/peers.go tells the processes of
+// one log apart by it, so no two of them should have the same.
 func workerName() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -223,7 +224,9 @@ func (a *app) run(ctx context.Context, listener net.Listener) error {
 	var parts sync.WaitGroup
 	parts.Go(func() { a.runner.Run(work, calls) })
 	parts.Go(func() { a.project(work) })
-	parts.Go(func() { a.watch(work) })
+	if a.config.Role == roleWorker {
+		parts.Go(func() { a.watch(work) })
+	}
 	served := make(chan error, 1)
 	go func() { served <- ingress.Serve(a.server, listener) }()
 
@@ -255,7 +258,7 @@ func (a *app) watch(ctx context.Context) {
 		a.runner.Wake()
 		return nil
 	}
-	for a.config.Role == roleWorker && ctx.Err() == nil {
+	for ctx.Err() == nil {
 		tail, err := a.log.Tail(ctx)
 		if err == nil {
 			err = a.log.Subscribe(ctx, tail, wake)

@@ -38,9 +38,12 @@ func healthCommand() *cobra.Command {
 	alive := c.Flags().Bool("alive", false, "ask only whether it runs: GET /healthz")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var target string
-		if len(args) == 1 {
+		switch {
+		case len(args) == 1 && *alive:
+			return mistake("--alive: the URL says already what is asked; give one of the two")
+		case len(args) == 1:
 			target = args[0]
-		} else {
+		default:
 			config, err := read()
 			if err != nil {
 				return err
@@ -49,11 +52,10 @@ func healthCommand() *cobra.Command {
 				return err
 			}
 		}
-		shown, err := askHealth(c.Context(), target)
-		if err != nil {
+		if err := askHealth(c.Context(), target); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(c.OutOrStdout(), "%s: ok\n", shown)
+		_, err := fmt.Fprintf(c.OutOrStdout(), "%s: ok\n", target)
 		return err
 	}
 	return c
@@ -81,17 +83,15 @@ func healthURL(c config, alive bool) (string, error) {
 	return u.String(), nil
 }
 
-// askHealth is an error unless target answers 200. shown is target without a
-// password.
-func askHealth(ctx context.Context, target string) (shown string, err error) {
+// askHealth is an error unless target answers 200.
+func askHealth(ctx context.Context, target string) error {
 	u, err := url.Parse(target)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", mistake("URL: give an http or https address, such as http://127.0.0.1:8080/readyz")
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
+		return mistake("URL: give an http or https address without a login, such as http://127.0.0.1:8080/readyz")
 	}
-	shown = u.Redacted()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
-		return shown, mistake("URL: give an http or https address, such as http://127.0.0.1:8080/readyz")
+		return err // what can be parsed can be asked
 	}
 	client := http.Client{
 		Timeout:       healthTimeout,
@@ -106,13 +106,13 @@ func askHealth(ctx context.Context, target string) (shown string, err error) {
 		err = failure.Err // the address stands before it
 	}
 	if err != nil {
-		return shown, fmt.Errorf("%s: no answer: %w", shown, err)
+		return fmt.Errorf("%s: no answer: %w", target, err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return shown, fmt.Errorf("%s answers %s%s", shown, response.Status, failedChecks(response.Body))
+		return fmt.Errorf("%s answers %s%s", target, response.Status, failedChecks(response.Body))
 	}
-	return shown, nil
+	return nil
 }
 
 // failedChecks words what a readiness report says is wrong; nothing for another

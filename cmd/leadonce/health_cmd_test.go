@@ -16,10 +16,10 @@ func TestHealthOfOneThatServesHTTPS(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	if _, err := askHealth(t.Context(), server.URL+"/readyz"); err != nil {
+	if err := askHealth(t.Context(), server.URL+"/readyz"); err != nil {
 		t.Error(err)
 	}
-	if _, err := askHealth(t.Context(), server.URL+"/elsewhere"); err == nil || !strings.Contains(err.Error(), "302") {
+	if err := askHealth(t.Context(), server.URL+"/elsewhere"); err == nil || !strings.Contains(err.Error(), "302") {
 		t.Errorf("a redirect is taken for health: %v", err)
 	}
 	c := defaultConfig()

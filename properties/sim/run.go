@@ -10,6 +10,26 @@ import (
 	"github.com/leadonce/leadonce/engine/eventlog"
 )
 
+// Player plays one plan after the other. It is not safe for concurrent use.
+type Player struct {
+	cover *Coverage
+	stage stage
+}
+
+// NewPlayer is a player that adds to cover.
+func NewPlayer(cover *Coverage) *Player { return &Player{cover, stage{kept: true}} }
+
+// Play carries out the plan, heals the world, and judges.
+func (p *Player) Play(plan Plan) *Violation {
+	w := newWorld(plan, p.cover, nil, &p.stage)
+	defer w.end()
+	w.play()
+	return w.broken
+}
+
+// Close ends what the player keeps between plans.
+func (p *Player) Close() { p.stage.close() }
+
 // Play carries out one plan, heals the world, and judges. It adds to cover, which
 // may be shared by runs that follow each other.
 func Play(p Plan, cover *Coverage) *Violation {

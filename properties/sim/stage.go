@@ -18,8 +18,8 @@ type coroutine struct {
 	end    func()
 }
 
-// enter is a coroutine that will play the part once it is resumed. A part may end
-// in killed{}, and in no other panic.
+// enter is a coroutine that will play the part once it is resumed. A part must not
+// panic.
 func (s *stage) enter(part func()) *coroutine {
 	if n := len(s.idle); n > 0 {
 		c := s.idle[n-1]
@@ -39,14 +39,7 @@ func (s *stage) enter(part func()) *coroutine {
 
 // play plays one part, and reports whether there is to be another.
 func (c *coroutine) play() bool {
-	func() {
-		defer func() {
-			if p := recover(); p != nil && p != any(killed{}) {
-				panic(p)
-			}
-		}()
-		c.part()
-	}()
+	c.part()
 	c.part = nil
 	return c.yield(point{port: ended})
 }
@@ -69,23 +62,3 @@ func grow() byte {
 	var room [12 << 10]byte
 	return room[len(noon.Location().String())]
 }
-
-// Player plays one plan after the other. It is not safe for concurrent use.
-type Player struct {
-	cover *Coverage
-	stage stage
-}
-
-// NewPlayer is a player that adds to cover.
-func NewPlayer(cover *Coverage) *Player { return &Player{cover, stage{kept: true}} }
-
-// Play carries out the plan, heals the world, and judges.
-func (p *Player) Play(plan Plan) *Violation {
-	w := newWorld(plan, p.cover, nil, &p.stage)
-	defer w.end()
-	w.play()
-	return w.broken
-}
-
-// Close ends what the player keeps between plans.
-func (p *Player) Close() { p.stage.close() }

@@ -13,7 +13,7 @@ import (
 
 // Append implements eventlog.Log. NoStream and Exactly are one request when all
 // is well; Any is a read and a request. When an answer is lost, Append finds out
-// what became of the request, for at most SettleTimeout.
+// what became of the request, for SettleTimeout; an attempt that runs then may end.
 func (l *Log) Append(ctx context.Context, stream string, expected eventlog.Expected, events ...eventlog.Proposed) (eventlog.Appended, error) {
 	if err := l.check(stream, expected, events); err != nil {
 		return eventlog.Appended{}, err
@@ -47,10 +47,7 @@ func (l *Log) check(stream string, expected eventlog.Expected, events []eventlog
 	if err := eventlog.CheckAppend(stream, expected, events); err != nil {
 		return err
 	}
-	if !l.names.has(stream) {
-		return fmt.Errorf("%w: stream %s has none of the prefixes %q of this log", eventlog.ErrInvalid, stream, l.names.streams)
-	}
-	return nil
+	return l.checkStream(stream)
 }
 
 // write is one append on its way.
@@ -98,22 +95,19 @@ var errOddAnswer = errors.New("success at another revision, or without a positio
 // and the append expects them to be still the newest.
 func (w *write) behindNewest(ctx context.Context) (eventlog.Appended, error) {
 	for rivals := 0; ; rivals++ {
-		newest, err := retrying(ctx, w.log, func(ctx context.Context) (page, error) {
-			return w.log.stream(ctx, w.stream, esdb.Backwards, esdb.End{}, uint64(len(w.messages)))
+		newest, err := retrying(ctx, w.log, func(ctx context.Context) ([]eventlog.Recorded, error) {
+			return w.read(ctx, esdb.Backwards, esdb.End{}, len(w.messages))
 		})
-		if err == nil {
-			err = newest.damage
-		}
 		if err != nil {
 			return eventlog.Appended{}, unavailable(ctx, "append to "+w.stream, err)
 		}
 		next := uint64(0)
-		if len(newest.events) > 0 {
-			next = newest.events[0].Revision + 1
+		if len(newest) > 0 {
+			next = newest[0].Revision + 1
 		}
-		switch same, overlaps := w.compare(newest.events); {
+		switch same, overlaps := w.compare(newest); {
 		case same:
-			return eventlog.Appended{Revision: next - 1, Position: newest.events[0].Position}, nil
+			return eventlog.Appended{Revision: next - 1, Position: newest[0].Position}, nil
 		case overlaps:
 			return eventlog.Appended{}, w.conflict(next)
 		}

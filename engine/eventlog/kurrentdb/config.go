@@ -158,8 +158,12 @@ func checkSettings(connection string) error {
 		return errors.New("connection string: what follows the ? is not of the form key=value&key=value")
 	}
 	for key, list := range values {
+		known := settings[strings.ToLower(key)]
 		switch {
-		case !settings[strings.ToLower(key)]:
+		case !known && strings.Trim(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") != "":
+			// What is no name may be a part of the password.
+			return errors.New("connection string: what follows the ? is not of the form key=value&key=value; write a ? in the password as %3F")
+		case !known:
 			return fmt.Errorf("connection string: unknown setting %q", key)
 		case len(list) > 1:
 			return fmt.Errorf("connection string: setting %q is there %d times", key, len(list))

@@ -115,7 +115,7 @@ func suite(open func(t testing.TB) *cutOff) eventlogtest.Backend {
 func TestConformance(t *testing.T) {
 	backend := suite(func(t testing.TB) *cutOff {
 		server := newServer(t)
-		return openCutOff(t, testConfig(server), server)
+		return openCutOff(t, hasty(testConfig(server)), server)
 	})
 	backend.LoseAck = func(_ testing.TB, log eventlog.Log, loss eventlogtest.Loss) { log.(*cutOff).loseAck(loss) }
 	backend.CutRead = func(_ testing.TB, log eventlog.Log, after int) {

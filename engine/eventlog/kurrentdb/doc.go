@@ -12,7 +12,7 @@
 // What a user notices of the backend's own limits:
 //
 //   - The server must accept an append of 8 MiB, since the port allows an event of
-//     4 MiB: --max-append-size=8388608 (until version 25 the default is 1 MiB).
+//     4 MiB: --max-append-size=8388608 (until version 24 the default is 1 MiB).
 //     An append above Config.MaxAppendBytes is eventlog.ErrInvalid.
 //   - The user of the connection needs to read $all.
 //   - Streams of the log must never be deleted, truncated, or given a $maxAge or

@@ -97,3 +97,11 @@ func TestWrappedErrorsAreSeen(t *testing.T) {
 		t.Errorf("%v is judged %d, want %d", err, v, refused)
 	}
 }
+
+func TestKindsAreNamed(t *testing.T) {
+	for kind, want := range map[Kind]string{Connected: "connected", Stalled: "stalled", 0: "kind 0"} {
+		if got := kind.String(); got != want {
+			t.Errorf("kind %d is called %q, want %q", int(kind), got, want)
+		}
+	}
+}

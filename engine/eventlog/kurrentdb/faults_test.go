@@ -149,7 +149,7 @@ func judgeAll(t *testing.T, server *kurrentdbtest.Server, answers []told) (all [
 	t.Helper()
 	// What the server was still about to write has been written when an append to
 	// each stream has been answered.
-	l := openLog(t, func() Config { c := testConfig(server); c.SettleTimeout = 10 * time.Second; return c }())
+	l := openLog(t, testConfig(server))
 	server.Restart(true)
 	place := map[string]uint64{}
 	position := map[string]eventlog.Position{}

@@ -46,15 +46,21 @@ func newServer(t testing.TB) *kurrentdbtest.Server {
 	return kurrentdbtest.Start(t, kurrentdbtest.Options{MaxAppendSize: 8 << 20})
 }
 
-// testConfig is patient where the machine is slow, and not where a test waits
-// for the end of the patience.
+// testConfig is patient: the machine may be slow. A test that waits for the end of
+// the patience makes it short.
 func testConfig(server *kurrentdbtest.Server) Config {
 	return Config{
 		Connection:    server.ConnectionString(),
 		Namespace:     "test",
 		Streams:       []string{""},
-		SettleTimeout: 300 * time.Millisecond,
+		SettleTimeout: 10 * time.Second,
 	}
+}
+
+// hasty is for tests that wait until the log gives up.
+func hasty(c Config) Config {
+	c.SettleTimeout = 300 * time.Millisecond
+	return c
 }
 
 func openLog(t testing.TB, config Config) *Log {

@@ -3,6 +3,7 @@ package kurrentdb
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +23,6 @@ func TestEveryWayToLoseAnAnswer(t *testing.T) {
 			server := kurrentdbtest.Start(t, kurrentdbtest.Options{CommitTimeout: 50 * time.Millisecond})
 			config := testConfig(server)
 			config.AppendTimeout = 150 * time.Millisecond
-			config.SettleTimeout = 10 * time.Second
 			l := openLog(t, config)
 			var want []eventlog.Proposed
 			for i, expected := range []eventlog.Expected{eventlog.NoStream, eventlog.Exactly(1), eventlog.Any} {
@@ -74,5 +74,24 @@ func TestEndedContextIsUnknownAtOnce(t *testing.T) {
 	_, err := l.Append(ctx, "s", eventlog.NoStream, event("x"))
 	if !eventlog.IsUnknown(err) || !errors.Is(err, context.Canceled) || errors.Is(err, eventlog.ErrUnavailable) {
 		t.Errorf("error is %v, want an unknown outcome and the context's error", err)
+	}
+}
+
+// TestLargeAppendIsKnownAgain: an append of more than a page of a read is compared
+// whole with what is there (H25).
+func TestLargeAppendIsKnownAgain(t *testing.T) {
+	server := newServer(t)
+	l := openLog(t, testConfig(server))
+	var events []eventlog.Proposed
+	for range 3 {
+		events = append(events, event(strings.Repeat("x", 5<<19)))
+	}
+	for stream, expected := range map[string]eventlog.Expected{"none": eventlog.NoStream, "any": eventlog.Any} {
+		server.Inject(kurrentdbtest.Fault{Point: kurrentdbtest.AppendLost})
+		first, err := l.Append(t.Context(), stream, expected, events...)
+		again, errAgain := l.Append(t.Context(), stream, expected, events...)
+		if err != nil || errAgain != nil || first != again {
+			t.Errorf("%s: %+v (%v), and again %+v (%v)", expected, first, err, again, errAgain)
+		}
 	}
 }

@@ -38,6 +38,7 @@ func TestConfigIsRefused(t *testing.T) {
 		"no connection":               {Config{}, "connection string"},
 		"another scheme":              {Config{Connection: "http://admin:s3cret@x"}, "esdb://"},
 		"unknown setting":             {Config{Connection: server + "&maxAppendSize=1"}, "maxAppendSize"},
+		"? in the password":           {Config{Connection: "esdb://admin:ab?s3cret@localhost:2113?tls=false"}, "%3F"},
 		"setting twice":               {Config{Connection: server + "&tls=true"}, "2 times"},
 		"not the leader":              {Config{Connection: server + "&nodePreference=follower"}, "leave it out"},
 		"no keepalive":                {Config{Connection: server + "&keepAliveInterval=-1"}, "leave it out"},

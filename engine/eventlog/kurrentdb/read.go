@@ -16,9 +16,8 @@ import (
 
 // Limits of a page. Its last event may go over the bytes, and it has two events
 // at least, if there are as many: the first can be the one that the page before
-// ended with. A page is received
-// whole, and the call ended, before its first event is handed out: a reader that
-// takes its time holds nothing on the server (H15).
+// ended with. A page is received whole, and the call ended, before its first event
+// is handed out: a reader that takes its time holds nothing on the server (H15).
 const (
 	readPageEvents = 4000
 	readPageBytes  = 4 << 20
@@ -36,7 +35,7 @@ type page struct {
 // ones has been deleted or truncated, and is a *DamagedError.
 func (l *Log) ReadStream(ctx context.Context, stream string, from uint64) iter.Seq2[eventlog.Recorded, error] {
 	return func(yield func(eventlog.Recorded, error) bool) {
-		if err := eventlog.CheckStream(stream); err != nil {
+		if err := l.checkStream(stream); err != nil {
 			yield(eventlog.Recorded{}, err)
 			return
 		}
@@ -68,6 +67,17 @@ func (l *Log) ReadStream(ctx context.Context, stream string, from uint64) iter.S
 	}
 }
 
+// checkStream is eventlog.CheckStream, and that the stream can be one of the log.
+func (l *Log) checkStream(stream string) error {
+	if err := eventlog.CheckStream(stream); err != nil {
+		return err
+	}
+	if !l.names.has(stream) {
+		return fmt.Errorf("%w: stream %s has none of the prefixes %q of this log", eventlog.ErrInvalid, stream, l.names.streams)
+	}
+	return nil
+}
+
 // gap is the damage that r shows: another revision should be there.
 func gap(r eventlog.Recorded, want uint64) error {
 	return &DamagedError{Stream: r.Stream, Detail: fmt.Sprintf("revision %d is where %d should be", r.Revision, want)}
@@ -89,10 +99,10 @@ func (l *Log) streamPage(ctx context.Context, stream string, from uint64) (page,
 // others have written to the server is received and passed over here.
 func (l *Log) ReadAll(ctx context.Context, after eventlog.Position) iter.Seq2[eventlog.Recorded, error] {
 	return func(yield func(eventlog.Recorded, error) bool) {
-		own := after                           // the newest event of the log up to here
-		for after := l.passed.from(after); ; { // anew each time the sequence is run
+		own := after // the newest event of the log up to here
+		for from := l.passed.from(after); ; {
 			p, err := retrying(ctx, l, func(ctx context.Context) (page, error) {
-				return l.all(ctx, esdb.Forwards, fromPosition(after), readPageEvents)
+				return l.all(ctx, esdb.Forwards, fromPosition(from), readPageEvents)
 			})
 			if err != nil {
 				yield(eventlog.Recorded{}, unavailable(ctx, "read the log", err))
@@ -100,7 +110,7 @@ func (l *Log) ReadAll(ctx context.Context, after eventlog.Position) iter.Seq2[ev
 			}
 			for _, r := range p.events {
 				// A read begins at its position, not behind it.
-				if r.Position.Compare(after) > 0 && !yield(r, nil) {
+				if r.Position.Compare(from) > 0 && !yield(r, nil) {
 					return
 				}
 			}
@@ -115,7 +125,7 @@ func (l *Log) ReadAll(ctx context.Context, after eventlog.Position) iter.Seq2[ev
 			if p.last {
 				return
 			}
-			after = p.end
+			from = p.end
 		}
 	}
 }

@@ -2,7 +2,6 @@ package kurrentdb
 
 import (
 	"testing"
-	"time"
 
 	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/eventlog/kurrentdb/kurrentdbtest"
@@ -25,7 +24,6 @@ func TestLostAnswerAndARivalBehind(t *testing.T) {
 			}
 			behind := batch("behind", 3)
 			config := testConfig(server)
-			config.SettleTimeout = 10 * time.Second
 			config.Observe = func(n Notice) {
 				if n.Kind == Settling {
 					mustAppend(t, rival, "s", eventlog.Any, behind...)

@@ -44,7 +44,7 @@ func (w *write) at(ctx context.Context, first uint64) (eventlog.Appended, error)
 		if !pause(settling, failures) {
 			return eventlog.Appended{}, w.giveUp(ctx, doubt, err)
 		}
-		if appended, err = w.request(settling, first); err == nil {
+		if appended, err = w.request(ctx, first); err == nil {
 			return appended, nil
 		}
 	}
@@ -97,32 +97,22 @@ type sight struct {
 // look reads the stream's newest event and, when the stream reaches that far,
 // what is at the revisions from first on.
 func (w *write) look(ctx context.Context, first uint64) (sight, error) {
-	newest, err := w.log.stream(ctx, w.stream, esdb.Backwards, esdb.End{}, 1)
-	if err == nil {
-		err = newest.damage
-	}
-	if err != nil || len(newest.events) == 0 {
+	newest, err := w.read(ctx, esdb.Backwards, esdb.End{}, 1)
+	if err != nil || len(newest) == 0 {
 		return sight{}, err
 	}
-	s := sight{next: newest.events[0].Revision + 1}
-	n := uint64(len(w.messages))
-	if s.next <= first || s.next-first < n {
+	s := sight{next: newest[0].Revision + 1}
+	n := len(w.messages)
+	if s.next <= first || s.next-first < uint64(n) {
 		return s, nil
 	}
 	there := newest
 	if n > 1 || s.next-1 != first {
-		there, err = w.log.stream(ctx, w.stream, esdb.Forwards, esdb.Revision(first), n)
-		if err == nil {
-			err = there.damage
-		}
-		if err != nil {
+		if there, err = w.read(ctx, esdb.Forwards, esdb.Revision(first), n); err != nil {
 			return sight{}, err
 		}
 	}
-	if uint64(len(there.events)) < n {
-		return s, nil
-	}
-	for i, r := range there.events {
+	for i, r := range there {
 		if r.Revision != first+uint64(i) {
 			return sight{}, gap(r, first+uint64(i))
 		}
@@ -130,7 +120,38 @@ func (w *write) look(ctx context.Context, first uint64) (sight, error) {
 			return s, nil
 		}
 	}
-	last := there.events[n-1]
-	s.ours, s.appended = true, eventlog.Appended{Revision: last.Revision, Position: last.Position}
+	if len(there) == n {
+		last := there[n-1]
+		s.ours, s.appended = true, eventlog.Appended{Revision: last.Revision, Position: last.Position}
+	}
 	return s, nil
+}
+
+// read is n events of the stream, or as many as there are, without their data:
+// what an append is compared with can be larger than a page.
+func (w *write) read(ctx context.Context, direction esdb.Direction, from esdb.StreamPosition, n int) (events []eventlog.Recorded, err error) {
+	for {
+		p, err := w.log.stream(ctx, w.stream, direction, from, uint64(n-len(events)))
+		if err == nil {
+			err = p.damage
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range p.events {
+			r.Data = nil
+			events = append(events, r)
+		}
+		if p.last || len(events) == n {
+			return events, nil
+		}
+		switch at := events[len(events)-1].Revision; {
+		case direction == esdb.Forwards:
+			from = esdb.Revision(at + 1)
+		case at == 0:
+			return events, nil
+		default:
+			from = esdb.Revision(at - 1)
+		}
+	}
 }

@@ -1,11 +1,11 @@
 package kurrentdb
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -70,7 +70,6 @@ func TestPagesCutByTheirSizeLeakNothing(t *testing.T) {
 func TestReadGoesOnBehindABreak(t *testing.T) {
 	server := newServer(t)
 	config := testConfig(server)
-	config.SettleTimeout = 10 * time.Second
 	l := openLog(t, config)
 	var want []eventlog.Proposed
 	for range 45 { // more than a page
@@ -130,5 +129,22 @@ func TestOthersEventsAreReadOnce(t *testing.T) {
 	}
 	if want := []eventlog.Position{newest, at, newest, newest}; !slices.Equal(seen, want) {
 		t.Errorf("read %v, want %v", seen, want)
+	}
+}
+
+// TestStreamOfAnotherLogIsRefused: none of its events would ever be handed out.
+func TestStreamOfAnotherLogIsRefused(t *testing.T) {
+	server := newServer(t)
+	config := testConfig(server)
+	config.Streams = []string{"update-"}
+	l := openLog(t, config)
+	n := 0
+	for _, err := range l.ReadStream(t.Context(), "other-1", 0) {
+		if n++; !errors.Is(err, eventlog.ErrInvalid) || n > 1 {
+			t.Fatalf("answer %d is %v, want one, invalid", n, err)
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d answers, want one", n)
 	}
 }

@@ -129,9 +129,6 @@ func TestStallBetweenEvents(t *testing.T) {
 	if seen.count(Stalled) == 0 {
 		t.Error("no notice of the stall")
 	}
-	if Stalled.String() != "stalled" || Connected.String() != "connected" || Kind(0).String() != "kind 0" {
-		t.Errorf("kinds are called %s, %s and %s", Stalled, Connected, Kind(0))
-	}
 }
 
 // TestRightlySilent: with nothing new, the watchdog leaves the subscription
@@ -153,14 +150,14 @@ func TestRightlySilent(t *testing.T) {
 		}
 		return n
 	}
-	before := reads()
+	before, resumed := reads(), seen.count(Resuming) // it may do so while it is being confirmed
 	eventually(t, "twenty looks of the watchdog", func() bool { return reads() >= before+20 })
+	if n := seen.count(Resuming) - resumed; n > 0 {
+		t.Errorf("resumed %d times without need", n)
+	}
 	live := event("live")
 	mustAppend(t, l, "s", eventlog.NoStream, live)
 	f.expect(live)
-	if n := seen.count(Resuming); n > 0 {
-		t.Errorf("resumed %d times without need", n)
-	}
 }
 
 // TestSubscriptionOverRestarts of the server, and behind a position that the

@@ -79,7 +79,7 @@ func TestSameIDsAtTheSameTime(t *testing.T) {
 	server := kurrentdbtest.Start(t, kurrentdbtest.Options{CommitTimeout: 300 * time.Millisecond})
 	seen := newWatching()
 	config := testConfig(server)
-	config.Observe, config.SettleTimeout = seen.observe, 10*time.Second
+	config.Observe = seen.observe
 	l := openLog(t, config)
 	server.Inject(kurrentdbtest.Fault{Point: kurrentdbtest.AppendNotIndexed, Delay: 150 * time.Millisecond})
 	events := batch("same", 2)
