@@ -104,7 +104,7 @@ func (s *Server) checkLocal(addr net.Addr) error {
 	if !ok || tcp.IP.IsLoopback() || s.config.AllowRemote {
 		return nil
 	}
-	return fmt.Errorf("crmsim: %s is not loopback: listen on 127.0.0.1, or set AllowRemote", addr)
+	return fmt.Errorf("crmsim: %s is not loopback: listen on 127.0.0.1, or allow others (AllowRemote, --allow-remote)", addr)
 }
 
 func (s *Server) setDown(down bool) {

@@ -121,8 +121,8 @@ func outcomeClass(o crm.Outcome) job.OutcomeClass {
 }
 
 // recordTries is how often an outcome without a receipt is offered to a log
-// that is down; then the claim expires, and the outcome counts as unknown. A
-// receipt is offered for as long as the process lives.
+// that is down, and not beyond the lease: then the claim expires, and the outcome
+// counts as unknown. A receipt is offered for as long as the process lives.
 const recordTries = 10
 
 // conclude records the outcome of the request that was sent under fence. It
@@ -149,7 +149,7 @@ func (e *Engine) conclude(ctx context.Context, s job.State, fence uint64, outcom
 		switch {
 		case IsStopped(unread):
 			return fmt.Errorf("record that the outcome was %s %s: %w", outcome.Class, outcome.CRMID, unread)
-		case hopeless && failures >= recordTries:
+		case hopeless && failures >= recordTries, outcome.Class != job.Created && !e.Clock.Now().Before(s.Claim.LeaseUntil):
 			return fmt.Errorf("record that the outcome was %s %s: %w", outcome.Class, outcome.CRMID, err)
 		}
 		e.Observer.Troubled(stream, fmt.Errorf("record an outcome, try %d: %w", failures, err))

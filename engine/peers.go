@@ -29,9 +29,10 @@ const (
 	handOvers = 4
 )
 
-// at notes the time of an event.
+// at notes the time of an event. A newest one that is far ahead of it was told by a
+// clock that is wrong.
 func (p *peers) at(t time.Time) {
-	if t.After(p.newest) {
+	if t.After(p.newest) || p.newest.Sub(t) > peerLives {
 		p.newest = t
 	}
 }
@@ -58,7 +59,7 @@ func (p *peers) bury() {
 	}
 }
 
-func (p *peers) lives(worker string) bool { return p.newest.Sub(p.seen[worker]) < peerLives }
+func (p *peers) lives(worker string) bool { return p.newest.Sub(p.seen[worker]).Abs() < peerLives }
 
 // wait is for how long the job is left to those that come before this process. One
 // that has claimed nothing lately comes last.

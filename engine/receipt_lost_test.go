@@ -221,6 +221,26 @@ func TestAReceiptForAJobThatCannotBeDecoded(t *testing.T) {
 	}
 }
 
+func TestARefusalIsNotOfferedBeyondTheLease(t *testing.T) {
+	w := newWorld(crm.Lookup)
+	key := w.accept(t, message(1, "hello"))
+	w.fail("create", refused)
+	offers := 0
+	for range 10 { // of a log that takes its time to say no
+		w.meanwhile("append JobDeadLettered", func() {
+			offers++
+			w.time.advance(w.policy.Lease / 3)
+		})
+	}
+	w.fail("append JobDeadLettered", slices.Repeat([]fault{down}, 10)...)
+	if _, err := w.engine("worker", 0).Advance(t.Context(), key.Stream()); err == nil {
+		t.Fatal("an outcome is recorded in a log that is down")
+	}
+	if offers != 3 {
+		t.Errorf("offered %d times, a third of the lease each, want 3", offers)
+	}
+}
+
 func TestAReceiptIsOfferedAfterShutdownForEver(t *testing.T) {
 	w := newWorld(crm.None)
 	key := w.accept(t, message(1, "hello"))

@@ -123,6 +123,24 @@ func TestWhoWasIdleComesLastAgain(t *testing.T) {
 	}
 }
 
+// TestAClockFarAheadIsForgotten: one claim of the year to come makes nobody look dead.
+func TestAClockFarAheadIsForgotten(t *testing.T) {
+	c := newCrew(t, "a-1", "b-1")
+	now := c.w.time
+	c.w.time = &timeline{now: now.Now().AddDate(1, 0, 0)}
+	c.claim("wrong-1", 1)
+	c.w.time = now
+	c.claim("a-1", 2)
+	c.claim("b-1", 3)
+	for n := range int64(20) {
+		waits := c.accept(100 + n)
+		slices.Sort(waits)
+		if !slices.Equal(waits, []time.Duration{0, handOver}) {
+			t.Fatalf("job %d can be taken after %v", n, waits)
+		}
+	}
+}
+
 // TestTheDeadAreForgotten: what was for a process that is gone is taken by the next
 // one, at once when a minute has passed, and soon whatever number of them died.
 func TestTheDeadAreForgotten(t *testing.T) {

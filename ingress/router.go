@@ -32,11 +32,18 @@ func Router(c Config) http.Handler {
 	r.Method(http.MethodGet, "/readyz", readiness(c.Checks))
 	if c.Telegram != nil {
 		r.Handle("/telegram/{bot}", c.Telegram)
+	} else {
+		r.Handle("/telegram/*", http.HandlerFunc(noIntake))
 	}
 	if c.Metrics != nil {
 		r.Method(http.MethodGet, "/metrics", c.Metrics)
 	}
 	return r
+}
+
+// noIntake is what deliveries find at a process that takes none.
+func noIntake(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "this process takes no deliveries: send them to one with the role ingress or all", http.StatusNotFound)
 }
 
 // notFound logs only how long an unknown path is. People put tokens and secrets

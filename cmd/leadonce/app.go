@@ -180,7 +180,7 @@ func (a *app) checkSameLog(ctx context.Context, log eventlog.Log) error {
 		return nil // none, or none that can be used
 	}
 	if cut, err := audit.Cut(ctx, log, data); cut && err == nil {
-		return mistake("%s: the agenda's snapshot names an event that the log does not have: it was restored, cut or replaced. Run `leadonce job doubt --by WHO --reason WHY`, so that nothing is sent twice, and start again", a.snapshotPath())
+		return mistake("%s: the agenda's snapshot names an event that the log does not have: it was restored, cut or replaced, or the folder was that of another log. If the log was restored, run `leadonce job doubt --by WHO --reason WHY`, so that nothing is sent twice; if it was moved, give it an empty data_dir", a.snapshotPath())
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (a *app) sweepProgress(events int) {
 func (a *app) jobsKnown(context.Context) error {
 	select {
 	case <-a.runner.Ready():
-		return nil
+		return a.runner.Health()
 	default:
 		return errors.New("still reading the log for open jobs")
 	}
@@ -234,7 +234,7 @@ func (a *app) run(ctx context.Context, listener net.Listener) error {
 	var failure error
 	select {
 	case <-ctx.Done():
-		a.logger.Info("stopping: no more updates are accepted, jobs in hand are finished; a second signal ends it at once", "at_most", grace)
+		a.logger.Info("stopping: no more updates are accepted, jobs in hand are finished; a second signal ends it at once", "calls_at_most", grace)
 	case failure = <-served:
 	}
 	// No new job from here on, so that the calls in hand have all of the grace,

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/pem"
 	"maps"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -89,7 +91,14 @@ func TestProgramTakesTheConfigurationOfCompose(t *testing.T) {
 			t.Setenv(key, interpolated(value, map[string]string{"TELEGRAM_WEBHOOK_SECRET": secret, "KURRENTDB_PASSWORD": "0123abcd"}))
 		}
 	}
+	authority := filepath.Join(t.TempDir(), "ca.crt")
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	if err := os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, m := range connections {
+		m[1] = strings.ReplaceAll(m[1], "/certs/ca/ca.crt", authority)
 		text := interpolated(content, map[string]string{"KURRENTDB_CONNECTION": m[1], "TELEGRAM_BOT_ID": "700000001"})
 		path := filepath.Join(t.TempDir(), "leadonce.yaml")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

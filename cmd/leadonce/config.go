@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
@@ -233,6 +234,11 @@ func (c *config) check() error {
 	if (c.TLS.CertFile == "") != (c.TLS.KeyFile == "") {
 		return mistake("tls: cert_file and key_file go together; give both or none")
 	}
+	if c.TLS.CertFile != "" {
+		if _, err := tls.LoadX509KeyPair(c.TLS.CertFile, c.TLS.KeyFile); err != nil {
+			return mistake("tls: %v", err)
+		}
+	}
 	for _, proxy := range c.TrustedProxies {
 		if _, err := netip.ParsePrefix(proxy); err != nil {
 			return mistake("trusted_proxies: %q is not a network such as 10.0.0.0/8", proxy)
@@ -268,7 +274,11 @@ func (c *config) checkLog() error {
 		return mistake("log: memory can be seen by its own process only, which must have the role %s", roleAll)
 	}
 	if c.Log == logKurrentDB {
-		if _, err := c.connection(); err != nil {
+		connection, err := c.connection()
+		if err == nil {
+			err = checkKurrentDB(kurrentConfig{connection, c.KurrentDB.Namespace})
+		}
+		if err != nil {
 			return err
 		}
 	}

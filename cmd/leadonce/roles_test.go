@@ -26,6 +26,9 @@ func TestEachRoleDoesItsHalf(t *testing.T) {
 	if status, err := post(worker.url, secret, message(9)); err != nil || status != http.StatusNotFound {
 		t.Errorf("a worker answers a delivery with %d (%v), want 404", status, err)
 	}
+	if _, body, err := get(worker.url + "/telegram/700000001"); err != nil || !strings.Contains(body, "role ingress") {
+		t.Errorf("a worker answers a delivery with %q (%v), and not where to send it", body, err)
+	}
 	s.account(updates)
 	intake = s.serve("--role", "ingress")
 	s.deliver(intake, updates+1)

@@ -32,6 +32,7 @@ type runner struct {
 	work         chan string      // dispatcher → workers
 	results      chan engine.Turn // workers → dispatcher
 	backlog      atomic.Pointer[engine.Backlog]
+	foreign      atomic.Bool // the log lacks what was read in it
 }
 
 const (
@@ -39,6 +40,8 @@ const (
 	sweepEvery = 250 * time.Millisecond
 	// snapshotEvery bounds what a restart has to read again.
 	snapshotEvery = 15 * time.Second
+	// compareEvery is how long a log can be another one unnoticed.
+	compareEvery = 10 * time.Second
 )
 
 func newRunner(e *engine.Engine, observer engine.Observer, workers int, snapshotPath string, progress func(int)) *runner {
@@ -62,6 +65,29 @@ func (r *runner) Wake() {
 
 // Backlog is how many jobs there were at the last sweep.
 func (r *runner) Backlog() engine.Backlog { return *r.backlog.Load() }
+
+// errForeign: what is swept from here on would not show the new log's jobs, and leads
+// may have been made of which it knows nothing.
+var errForeign = errors.New("the log does not have what this process has read in it: it was restored, cut or replaced. End every process on it, run `leadonce job doubt --by WHO --reason WHY`, and start again")
+
+// Health is an error when nothing can be worked on.
+func (r *runner) Health() error {
+	if r.foreign.Load() {
+		return errForeign
+	}
+	return nil
+}
+
+// compare finds out whether the log is still the one that the agenda was made of.
+func (r *runner) compare(ctx context.Context, a *engine.Agenda) {
+	ours, err := a.Checkpoint().BelongsTo(ctx, r.log)
+	if err != nil {
+		return // the next sweep says so
+	}
+	if was := r.foreign.Swap(!ours); !ours && !was {
+		r.observer.Troubled("", errForeign)
+	}
+}
 
 // Ready is closed once every open job is known.
 func (r *runner) Ready() <-chan struct{} { return r.ready }
@@ -89,7 +115,7 @@ func (r *runner) Run(ctx, calls context.Context) {
 func (r *runner) dispatch(ctx context.Context, a *engine.Agenda) {
 	var finished []engine.Turn
 	busy := 0 // jobs in the workers' hands
-	saved := time.Now()
+	saved, compared := time.Now(), time.Now()
 	swept := false
 	for ctx.Err() == nil {
 		err := a.Sweep(ctx, r.log, r.progress)
@@ -103,7 +129,13 @@ func (r *runner) dispatch(ctx context.Context, a *engine.Agenda) {
 			}
 			busy -= len(finished)
 			finished = conclude(a, finished)
-			busy += r.handOut(ctx, a, r.workers-busy)
+			if time.Since(compared) > compareEvery {
+				r.compare(ctx, a)
+				compared = time.Now()
+			}
+			if !r.foreign.Load() {
+				busy += r.handOut(ctx, a, r.workers-busy)
+			}
 		}
 		backlog := a.Backlog()
 		r.backlog.Store(&backlog)

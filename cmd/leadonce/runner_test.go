@@ -18,6 +18,7 @@ import (
 	"github.com/leadonce/leadonce/engine"
 	"github.com/leadonce/leadonce/engine/crm"
 	"github.com/leadonce/leadonce/engine/eventlog"
+	"github.com/leadonce/leadonce/engine/eventlog/memory"
 	"github.com/leadonce/leadonce/engine/job"
 )
 
@@ -332,4 +333,41 @@ func TestTroubleNamesItsJob(t *testing.T) {
 	if lines := strings.Count(out.String(), "\n"); lines != 2 || strings.Contains(out.String(), `"update_id"`) {
 		t.Errorf("lines without a job: %s", out.String())
 	}
+}
+
+// The log is replaced by another one under a running process, as a restore does. No
+// sweep behind the old position would show the new log's jobs: it is not ready, says
+// so once, and goes on when the old log is back.
+func TestRunnerNoticesAnotherLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newDesk(t)
+		var log replaceable
+		old := memory.New()
+		log.at.Store(old)
+		b.log.Log = &log
+		b.accept(1)
+		r := b.run(2, "")
+		synctest.Wait()
+		log.at.Store(memory.New())
+		time.Sleep(compareEvery + time.Second) // of the bubble's own time
+		synctest.Wait()
+		if err := r.Health(); err == nil || !strings.Contains(err.Error(), "job doubt") {
+			t.Errorf("health is %v, and the log is another one", err)
+		}
+		time.Sleep(3 * compareEvery)
+		if n := len(b.seen.troubles()); n != 1 {
+			t.Errorf("%d troubles were told, want 1: %v", n, b.seen.troubles())
+		}
+		log.at.Store(old)
+		time.Sleep(compareEvery + time.Second)
+		synctest.Wait()
+		if err := r.Health(); err != nil {
+			t.Errorf("health is %v, and the log is back", err)
+		}
+		stream := b.accept(2)
+		time.Sleep(time.Second)
+		if got := b.state(stream).Phase; got != job.Done {
+			t.Errorf("a job of the log that is back is %s, want done", got)
+		}
+	})
 }

@@ -141,6 +141,29 @@ func (l *watchedLog) ReadAll(ctx context.Context, after eventlog.Position) iter.
 	return l.Log.ReadAll(ctx, after)
 }
 
+// replaceable is a log in whose place another one can be put.
+type replaceable struct{ at atomic.Pointer[memory.Log] }
+
+func (l *replaceable) Append(ctx context.Context, stream string, expected eventlog.Expected, events ...eventlog.Proposed) (eventlog.Appended, error) {
+	return l.at.Load().Append(ctx, stream, expected, events...)
+}
+
+func (l *replaceable) ReadStream(ctx context.Context, stream string, from uint64) iter.Seq2[eventlog.Recorded, error] {
+	return l.at.Load().ReadStream(ctx, stream, from)
+}
+
+func (l *replaceable) ReadAll(ctx context.Context, after eventlog.Position) iter.Seq2[eventlog.Recorded, error] {
+	return l.at.Load().ReadAll(ctx, after)
+}
+
+func (l *replaceable) Subscribe(ctx context.Context, after eventlog.Position, handler eventlog.Handler) error {
+	return l.at.Load().Subscribe(ctx, after, handler)
+}
+
+func (l *replaceable) Tail(ctx context.Context) (eventlog.Position, error) {
+	return l.at.Load().Tail(ctx)
+}
+
 // recorder keeps what the observer is told.
 type recorder struct {
 	mu      sync.Mutex

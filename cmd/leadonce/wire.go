@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"github.com/leadonce/leadonce/engine/crm"
 	crmsimconnector "github.com/leadonce/leadonce/engine/crm/crmsim"
@@ -55,26 +57,67 @@ func openLog(ctx context.Context, c config, create bool, logger *slog.Logger) (e
 	return l, l.Close, nil
 }
 
-// openKurrentDB connects to the cluster; c has the environment's values. What the connection goes through is told in
-// the log of the program.
+// openKurrentDB connects to the cluster; c has the environment's values. What the
+// connection goes through is told in the log of the program.
 func openKurrentDB(ctx context.Context, c kurrentConfig, logger *slog.Logger) (eventlog.Log, func() error, error) {
-	l, err := kurrentdb.Open(ctx, kurrentdb.Config{
-		Connection: c.Connection, Namespace: c.Namespace,
-		Observe: func(n kurrentdb.Notice) { logNotice(logger, n) },
-	})
+	if err := checkKurrentDB(c); err != nil {
+		return nil, nil, err
+	}
+	notices := noticeLog{logger: logger, told: map[kurrentdb.Kind]time.Time{}}
+	l, err := kurrentdb.Open(ctx, kurrentdb.Config{Connection: c.Connection, Namespace: c.Namespace, Observe: notices.tell})
 	if err != nil {
 		return nil, nil, err
 	}
 	return l, l.Close, nil
 }
 
-func logNotice(logger *slog.Logger, n kurrentdb.Notice) {
-	level := slog.LevelWarn
-	switch n.Kind {
-	case kurrentdb.Connected, kurrentdb.Subscribed, kurrentdb.CaughtUp, kurrentdb.FellBehind:
-		level = slog.LevelDebug
+// checkKurrentDB finds the mistakes that can be found without the cluster.
+func checkKurrentDB(c kurrentConfig) error {
+	if err := (kurrentdb.Config{Connection: c.Connection, Namespace: c.Namespace}).Check(); err != nil {
+		return mistake("kurrentdb: %v", err)
 	}
-	logger.Log(context.Background(), level, fmt.Sprint("kurrentdb: ", n.Kind), "stream", n.Stream, "position", n.Position, "error", n.Err)
+	return nil
+}
+
+// noticeLog tells each kind of trouble once in a while: while a cluster is away, there
+// is some several times a second.
+type noticeLog struct {
+	logger *slog.Logger
+	mu     sync.Mutex
+	told   map[kurrentdb.Kind]time.Time
+}
+
+const noticeEvery = 30 * time.Second
+
+func (n *noticeLog) tell(notice kurrentdb.Notice) {
+	level := slog.LevelDebug
+	switch notice.Kind {
+	case kurrentdb.Dropped, kurrentdb.Settling, kurrentdb.Resuming, kurrentdb.Stalled:
+		if n.due(notice.Kind, time.Now()) {
+			level = slog.LevelWarn
+		}
+	}
+	var about []any
+	if notice.Stream != "" {
+		about = append(about, "stream", notice.Stream)
+	}
+	if notice.Position != "" {
+		about = append(about, "position", notice.Position)
+	}
+	if notice.Err != nil {
+		about = append(about, "error", notice.Err)
+	}
+	n.logger.Log(context.Background(), level, "kurrentdb: "+notice.Kind.String(), about...)
+}
+
+func (n *noticeLog) due(kind kurrentdb.Kind, now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if now.Sub(n.told[kind]) < noticeEvery {
+		return false
+	}
+	n.told[kind] = now
+	return true
 }
 
 // connectors are the CRMs that a configuration can name.

@@ -295,7 +295,8 @@ func (w *world) turned(a *actor, t engine.Turn) {
 		given := a.process.ctx.Err() != nil && a.troubled // told to end, and the log is down
 		w.breaks(!keeps(v.state, r.crmID) && !given, ReceiptsKept, "%s was told of %s, and %s does not have it", a.name, r.crmID, v.stream)
 	}
-	held := v.state.Phase == job.Claimed && a.fenced == v.stream && v.state.Claim.Fence == a.fence
+	held := v.state.Phase == job.Claimed && a.fenced == v.stream && v.state.Claim.Fence == a.fence &&
+		a.process.now().Before(v.state.Claim.LeaseUntil) // then it has expired, and others act
 	w.breaks(held && a.failures < leavesClaim && a.process.ctx.Err() == nil, Ends, "%s leaves its claim on %s behind", a.name, v.stream)
 }
 

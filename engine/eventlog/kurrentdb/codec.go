@@ -2,7 +2,6 @@ package kurrentdb
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -114,13 +113,8 @@ func sizeOf(list []esdb.EventData) int {
 	return n
 }
 
-// recorded is the event as the port knows it. An event that this package did
-// not write has no time, and is a *DamagedError.
-func recorded(stream string, e *esdb.RecordedEvent) (eventlog.Recorded, error) {
-	at, err := timeOf(e.UserMetadata)
-	if err != nil {
-		return eventlog.Recorded{}, &DamagedError{Stream: stream, Detail: fmt.Sprintf("revision %d: %v", e.EventNumber, err)}
-	}
+// recorded is the event as the port knows it.
+func recorded(stream string, e *esdb.RecordedEvent) eventlog.Recorded {
 	data := e.Data
 	if data == nil {
 		data = []byte{}
@@ -131,26 +125,20 @@ func recorded(stream string, e *esdb.RecordedEvent) (eventlog.Recorded, error) {
 		Position: positionOf(e.Position),
 		ID:       eventlog.EventID(e.EventID),
 		Type:     e.EventType,
-		Time:     at,
+		Time:     timeOf(e),
 		Data:     data,
-	}, nil
+	}
 }
 
-func timeOf(metadata []byte) (time.Time, error) {
-	text, isOurs := bytes.CutPrefix(metadata, []byte(timeBegins))
+// timeOf is when the event happened. One that this package did not write has the
+// server's time: it stops whoever cannot read it, and not the log.
+func timeOf(e *esdb.RecordedEvent) time.Time {
+	text, begins := bytes.CutPrefix(e.UserMetadata, []byte(timeBegins))
 	text, ends := bytes.CutSuffix(text, []byte(timeEnds))
-	if !isOurs || !ends {
-		var m struct{ Time string } // another writer's spelling
-		if err := json.Unmarshal(metadata, &m); err != nil {
-			return time.Time{}, fmt.Errorf("metadata %.60q has no time", metadata)
-		}
-		text = []byte(m.Time)
+	if at, err := time.Parse(time.RFC3339Nano, string(text)); begins && ends && err == nil {
+		return at.UTC()
 	}
-	at, err := time.Parse(time.RFC3339Nano, string(text))
-	if err != nil {
-		return time.Time{}, fmt.Errorf("metadata %.60q has no time", metadata)
-	}
-	return at.UTC(), nil
+	return e.CreatedDate.UTC()
 }
 
 func positionOf(p esdb.Position) eventlog.Position { return eventlog.NewPosition(p.Commit, p.Prepare) }

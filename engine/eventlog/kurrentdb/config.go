@@ -1,13 +1,8 @@
 package kurrentdb
 
 import (
-	"errors"
 	"fmt"
-	"net/url"
-	"strings"
 	"time"
-
-	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 )
 
 // Config says where the log is. Connection is required; every other field left
@@ -23,8 +18,9 @@ type Config struct {
 	Namespace string
 
 	// Streams are the prefixes of the streams that belong to the log; others are
-	// refused, since no subscription would show them. Default: "update-" and
-	// "operation-". One empty prefix stands for every stream of the namespace.
+	// refused, since no subscription would show them. Default: "update-",
+	// "operation-" and "readiness-probe". One empty prefix stands for every stream of
+	// the namespace.
 	Streams []string
 
 	// Connections is how many appends and pages of a read run at the same time,
@@ -60,6 +56,16 @@ type Config struct {
 	Observe func(Notice)
 }
 
+// Check returns what is wrong with Connection, Namespace or Streams, in one line
+// without the password. It connects to nothing.
+func (c Config) Check() error {
+	if _, err := newNamespace(c.withDefaults()); err != nil {
+		return err
+	}
+	_, err := clientConfig(c.Connection)
+	return err
+}
+
 func (c Config) withDefaults() Config {
 	orElse := func(d *time.Duration, otherwise time.Duration) {
 		if *d <= 0 {
@@ -78,7 +84,7 @@ func (c Config) withDefaults() Config {
 		c.MaxAppendBytes = 8 << 20
 	}
 	if len(c.Streams) == 0 {
-		c.Streams = []string{"update-", "operation-"}
+		c.Streams = []string{"update-", "operation-", "readiness-probe"}
 	}
 	if c.Observe == nil {
 		c.Observe = func(Notice) {}
@@ -114,72 +120,4 @@ type Notice struct {
 	Stream   string
 	Position string // of a subscription; empty otherwise
 	Err      error
-}
-
-// settings are the keys that the client knows in a connection string. It only
-// prints a line about others, and none about a value that it did not take.
-var settings = map[string]bool{
-	"discoveryinterval": true, "gossiptimeout": true, "maxdiscoverattempts": true, "nodepreference": true,
-	"keepaliveinterval": true, "keepalivetimeout": true, "tls": true, "tlscafile": true, "tlsverifycert": true,
-	"usercertfile": true, "userkeyfile": true,
-}
-
-// clientConfig reads the connection string and sets what must not be left to
-// it: one attempt of discovery, since this package does the repeating; the leader,
-// since only there every acknowledged event is seen (H5); and no logger, since
-// the client's writes to the process's output.
-func clientConfig(connection string) (*esdb.Configuration, error) {
-	if err := checkSettings(connection); err != nil {
-		return nil, err
-	}
-	c, err := esdb.ParseConnectionString(connection)
-	if err != nil {
-		return nil, errors.New("connection string: not of the form esdb://[user:password@]host:port[,host:port]…[?key=value&…]") // the client's own error can quote the password
-	}
-	if c.NodePreference != esdb.NodePreferenceLeader {
-		return nil, fmt.Errorf("connection string: nodePreference is %s, but only the leader shows every acknowledged event; leave it out", c.NodePreference)
-	}
-	if c.KeepAliveInterval < 0 {
-		return nil, errors.New("connection string: keepAliveInterval is off, and a dead connection would never be found out; leave it out")
-	}
-	if c.GossipTimeout < 1 {
-		return nil, errors.New("connection string: gossipTimeout is in seconds and at least 1")
-	}
-	c.MaxDiscoverAttempts = 1
-	c.DiscoveryInterval = 0
-	c.Logger = esdb.NoopLogging()
-	return c, nil
-}
-
-func checkSettings(connection string) error {
-	_, query, _ := strings.Cut(connection, "?")
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return errors.New("connection string: what follows the ? is not of the form key=value&key=value")
-	}
-	for key, list := range values {
-		known := settings[strings.ToLower(key)]
-		switch {
-		case !known && strings.Trim(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") != "":
-			// What is no name may be a part of the password.
-			return errors.New("connection string: what follows the ? is not of the form key=value&key=value; write a ? in the password as %3F")
-		case !known:
-			return fmt.Errorf("connection string: unknown setting %q", key)
-		case len(list) > 1:
-			return fmt.Errorf("connection string: setting %q is there %d times", key, len(list))
-		}
-	}
-	return nil
-}
-
-// hosts is the connection without what is secret about it.
-func hosts(c *esdb.Configuration) string {
-	if len(c.GossipSeeds) == 0 {
-		return c.Address
-	}
-	var list []string
-	for _, seed := range c.GossipSeeds {
-		list = append(list, seed.String())
-	}
-	return strings.Join(list, ",")
 }

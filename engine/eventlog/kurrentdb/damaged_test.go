@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 
@@ -92,16 +93,28 @@ func TestTruncatedStreamIsFoundOut(t *testing.T) {
 	}
 }
 
-// TestForeignEventOnOurStreamIsFoundOut: it has no time.
-func TestForeignEventOnOurStreamIsFoundOut(t *testing.T) {
+// TestForeignEventOnOurStreamIsHandedOn, with the server's time: whoever cannot
+// decode it stops at it, and the rest of the log is read.
+func TestForeignEventOnOurStreamIsHandedOn(t *testing.T) {
 	server := newServer(t)
 	l := openLog(t, testConfig(server))
 	_, err := bareClient(t, server).AppendToStream(t.Context(), "test.s", esdb.AppendToStreamOptions{ExpectedRevision: esdb.Any{}}, esdb.EventData{EventType: "Foreign"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lastError(l, t, "s"); !isDamaged(err) {
-		t.Errorf("read: error is %v, want a damaged stream", err)
+	mustAppend(t, l, "other", eventlog.NoStream, event("ours"))
+	var types []string
+	for r, err := range l.ReadAll(t.Context(), eventlog.Start) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if time.Since(r.Time).Abs() > time.Hour && r.Type == "Foreign" {
+			t.Errorf("the foreign event is of %s", r.Time)
+		}
+		types = append(types, r.Type)
+	}
+	if len(types) != 2 || types[0] != "Foreign" {
+		t.Errorf("the log has %v, want the foreign event and ours", types)
 	}
 }
 

@@ -156,6 +156,10 @@ func mend(err error) string {
 			return " (streams of the log must never be deleted)"
 		}
 	}
+	var unsent *notSentError
+	if errors.As(err, &unsent) && !errors.Is(err, errClosed) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return " (is the server there, and is tls in the connection string as the server has it?)"
+	}
 	if status.Code(err) == codes.InvalidArgument {
 		return " (if it is too large: start the server with --max-append-size=8388608 or more)"
 	}

@@ -46,7 +46,7 @@ func Open(ctx context.Context, config Config) (*Log, error) {
 
 // Close ends what is under way: appends with an *eventlog.UnknownError or
 // eventlog.ErrUnavailable, reads and subscriptions with eventlog.ErrUnavailable.
-// It waits for all of it. It may be called more than once.
+// It waits for all of it but the handlers. It may be called more than once.
 func (l *Log) Close() error {
 	l.clients.shut()
 	return nil
@@ -60,9 +60,6 @@ func (l *Log) Tail(ctx context.Context) (eventlog.Position, error) {
 		p, err := retrying(ctx, l, func(ctx context.Context) (page, error) {
 			return l.all(ctx, esdb.Backwards, from, count)
 		})
-		if err == nil && len(p.events) == 0 {
-			err = p.damage
-		}
 		switch {
 		case err != nil:
 			return eventlog.Start, unavailable(ctx, "read tail", err)

@@ -12,13 +12,14 @@ import (
 	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/eventlog/kurrentdb/kurrentdbtest"
 	"github.com/leadonce/leadonce/engine/job"
+	"github.com/leadonce/leadonce/ingress/metrics"
 )
 
 // TestDefaultStreamsAreTheEngines: a stream of the engine that no prefix takes
 // in would be refused.
 func TestDefaultStreamsAreTheEngines(t *testing.T) {
 	got := Config{}.withDefaults().Streams
-	if want := []string{job.JobStreams, job.OperationStreams}; !slices.Equal(got, want) {
+	if want := []string{job.JobStreams, job.OperationStreams, metrics.ProbeStream}; !slices.Equal(got, want) {
 		t.Errorf("the default prefixes are %q, those of the engine %q", got, want)
 	}
 	server := newServer(t)
@@ -30,16 +31,25 @@ func TestDefaultStreamsAreTheEngines(t *testing.T) {
 }
 
 func TestConfigIsRefused(t *testing.T) {
-	const server = "esdb://admin:s3cret@localhost:2113?tls=false"
+	const server = "esdb://admin:s3cret@localhost:2113?tls=true"
 	for name, test := range map[string]struct {
 		config Config
 		says   string
 	}{
 		"no connection":               {Config{}, "connection string"},
+		"the new name of the scheme":  {Config{Connection: "kurrentdb://admin:s3cret@localhost:2113?tls=1"}, "true or false"},
 		"another scheme":              {Config{Connection: "http://admin:s3cret@x"}, "esdb://"},
 		"unknown setting":             {Config{Connection: server + "&maxAppendSize=1"}, "maxAppendSize"},
+		"? and & in the password":     {Config{Connection: "esdb://admin:ab?s3cret&y@localhost:2113"}, "%3F"},
+		"? and = in the password":     {Config{Connection: "esdb://admin:ab?s3cret=1@localhost:2113"}, "%3F"},
 		"? in the password":           {Config{Connection: "esdb://admin:ab?s3cret@localhost:2113?tls=false"}, "%3F"},
 		"setting twice":               {Config{Connection: server + "&tls=true"}, "2 times"},
+		"no truth value":              {Config{Connection: "esdb://admin:s3cret@localhost:2113?tls=flase"}, "tls: give true or false"},
+		"no number":                   {Config{Connection: server + "&keepAliveTimeout=1s"}, "keepAliveTimeout: give a whole number"},
+		"no such file":                {Config{Connection: server + "&tlsCaFile=/no/such.crt"}, "tlsCaFile: open /no/such.crt"},
+		"a certificate without a key": {Config{Connection: server + "&userCertFile=open_test.go"}, "go together"},
+		"@ in the password":           {Config{Connection: "esdb://admin:a@s3cret@localhost:2113?tls=true"}, "%40"},
+		"a login without TLS":         {Config{Connection: "esdb://admin:s3cret@localhost:2113?tls=false"}, "tls=true"},
 		"not the leader":              {Config{Connection: server + "&nodePreference=follower"}, "leave it out"},
 		"no keepalive":                {Config{Connection: server + "&keepAliveInterval=-1"}, "leave it out"},
 		"unparsable port":             {Config{Connection: "esdb://admin:s3cret@localhost:21x3"}, "esdb://"},
@@ -50,7 +60,11 @@ func TestConfigIsRefused(t *testing.T) {
 		"gossip without any patience": {Config{Connection: server + "&gossipTimeout=0"}, "gossipTimeout"},
 	} {
 		_, err := Open(t.Context(), test.config)
-		if err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "\n") {
+		if check := test.config.Check(); check == nil || err == nil || err.Error() != "open log: "+check.Error() {
+			t.Errorf("%s: the check says %v, and the log %v", name, check, err)
+			continue
+		}
+		if !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error is %v, want one line with %q and without the password", name, err, test.says)
 		}
 	}

@@ -28,7 +28,6 @@ type page struct {
 	events []eventlog.Recorded // those of the log
 	end    eventlog.Position   // of the last event that was received, others' too
 	last   bool                // nothing follows
-	damage error               // what is behind the events is not as it should be
 }
 
 // ReadStream implements eventlog.Log. A stream whose revisions are not the next
@@ -55,10 +54,6 @@ func (l *Log) ReadStream(ctx context.Context, stream string, from uint64) iter.S
 					return
 				}
 				next++
-			}
-			if p.damage != nil {
-				failed(p.damage)
-				return
 			}
 			if p.last {
 				return
@@ -113,10 +108,6 @@ func (l *Log) ReadAll(ctx context.Context, after eventlog.Position) iter.Seq2[ev
 				if r.Position.Compare(from) > 0 && !yield(r, nil) {
 					return
 				}
-			}
-			if p.damage != nil {
-				yield(eventlog.Recorded{}, unavailable(ctx, "read the log", p.damage))
-				return
 			}
 			if n := len(p.events); n > 0 {
 				own = p.events[n-1].Position
@@ -214,15 +205,9 @@ func (l *Log) receive(s *esdb.ReadStream, err error, count uint64) (page, error)
 		size += len(e.Event.Data) + len(e.Event.UserMetadata)
 		p.end = positionOf(e.Event.Position)
 		stream, ours := l.names.of(e.Event.StreamID)
-		if !ours {
-			continue
+		if ours {
+			p.events = append(p.events, recorded(stream, e.Event))
 		}
-		r, err := recorded(stream, e.Event)
-		if err != nil {
-			p.damage = err
-			return p, nil
-		}
-		p.events = append(p.events, r)
 	}
 	return p, nil
 }

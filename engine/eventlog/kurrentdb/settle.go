@@ -132,9 +132,6 @@ func (w *write) look(ctx context.Context, first uint64) (sight, error) {
 func (w *write) read(ctx context.Context, direction esdb.Direction, from esdb.StreamPosition, n int) (events []eventlog.Recorded, err error) {
 	for {
 		p, err := w.log.stream(ctx, w.stream, direction, from, uint64(n-len(events)))
-		if err == nil {
-			err = p.damage
-		}
 		if err != nil {
 			return nil, err
 		}

@@ -19,13 +19,14 @@ func (l *Log) Subscribe(ctx context.Context, after eventlog.Position, handler ev
 	s := &subscription{log: l, handler: handler, last: after, heard: time.Now()}
 	for {
 		err := s.run(ctx)
+		var stopped *handlerError
+		if errors.As(err, &stopped) {
+			return stopped.err
+		}
 		if l.clients.closing.Err() != nil {
 			err = errClosed
 		}
-		var stopped *handlerError
 		switch {
-		case errors.As(err, &stopped):
-			return stopped.err
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case isFinal(err), time.Since(s.heard) > l.config.ResumeTimeout:
@@ -169,10 +170,7 @@ func (s *subscription) hand(ctx context.Context, e *esdb.RecordedEvent) error {
 	if !ours || positionOf(e.Position).Compare(s.last) <= 0 {
 		return nil
 	}
-	r, err := recorded(stream, e)
-	if err != nil {
-		return err
-	}
+	r := recorded(stream, e)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
