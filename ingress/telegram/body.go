@@ -66,8 +66,8 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, b *bytes.Buffer) 
 	case errors.As(err, &tooLarge):
 		return answerTooLarge, false
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return answer{Bad, "the body came too slowly: send it in one piece", errors.New("the body came too slowly")}, false
+		return bad("the body came too slowly: send it in one piece", errors.New("the body came too slowly")), false
 	default:
-		return answer{Bad, "the body broke off: send it again", errors.New("the body broke off")}, false
+		return bad("the body broke off: send it again", errors.New("the body broke off")), false
 	}
 }

@@ -17,5 +17,7 @@
 // whatever else is in it, and an answer in doubt is 503: the repetition will be
 // found to be a duplicate. 410 is never answered, since Telegram takes enough of
 // them for the end of the webhook; nor is a redirect, which it does not follow.
-// The body of a 200 is empty, because Telegram would read it as a method call.
+// The body of a 200 is empty, because Telegram reads it as a method call; but
+// for a callback query it is the call of answerCallbackQuery that ends the wait
+// of the person who pressed the button. What becomes of that call is never known.
 package telegram

@@ -189,13 +189,14 @@ func readAll(t *testing.T, body io.ReadCloser) string {
 	return string(b)
 }
 
-// check is what every answer keeps: no redirect, never 410, no body with a 200,
-// one line with anything else, and no secret anywhere.
+// check is what every answer keeps: no redirect, never 410, no body with a 200
+// but the call that answers a button, one line with anything else, and no secret
+// anywhere.
 func (s *scene) check(got response) {
 	s.Helper()
 	switch got.status {
 	case 200:
-		if got.body != "" {
+		if got.body != "" && (got.body != buttonAnswered || got.header.Get("Content-Type") != "application/json") {
 			s.Errorf("a 200 has the body %q: Telegram would read it as a method call", got.body)
 		}
 	case 400, 401, 404, 405, 413, 503:
@@ -304,6 +305,9 @@ func message(update int64, words string) string {
 	return fmt.Sprintf(`{"update_id":%d,"message":{"message_id":%d,"from":{"id":5550001,"is_bot":false,"first_name":"canary"},`+
 		`"chat":{"id":5550001,"type":"private"},"date":1782900000,"text":%q}}`, update, update%100000, words)
 }
+
+// buttonAnswered is the only body of a 200.
+const buttonAnswered = `{"method":"answerCallbackQuery","callback_query_id":"88"}`
 
 // callback is an update with a pressed button.
 func callback(update int64) string {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -28,19 +29,23 @@ type answer struct {
 	result Result
 	mend   string // one line for the sender: what is wrong, and the mend; "" for a 200
 	cause  error  // for the log
+	button string // for a 200: the callback query to answer; "" for none
 }
 
 var (
-	answerUnknownBot   = answer{UnknownBot, "no such bot: the path is /telegram/<bot id>, the number in front of the token's colon", nil}
-	answerUnauthorized = answer{Unauthorized, "header " + SecretHeader + ": missing, wrong or repeated: call setWebhook with the configured secret_token", nil}
-	answerEncoded      = answer{Bad, "header Content-Encoding: send the body without any", errors.New("the body has a content encoding")}
-	answerTooLarge     = answer{TooLarge, "the body is over 1 MiB: send one update", nil}
+	answerUnknownBot   = answer{result: UnknownBot, mend: "no such bot: the path is /telegram/<bot id>, the number in front of the token's colon"}
+	answerUnauthorized = answer{result: Unauthorized, mend: "header " + SecretHeader + ": missing, wrong or repeated: call setWebhook with the configured secret_token"}
+	answerEncoded      = bad("header Content-Encoding: send the body without any", errors.New("the body has a content encoding"))
+	answerTooLarge     = answer{result: TooLarge, mend: "the body is over 1 MiB: send one update"}
 	errBacklogFull     = errors.New("the backlog is full")
 )
 
+// bad refuses a delivery for good.
+func bad(mend string, cause error) answer { return answer{result: Bad, mend: mend, cause: cause} }
+
 // unavailable asks for the update to be delivered again.
 func unavailable(cause error) answer {
-	return answer{Unavailable, "not stored: send it again later", cause}
+	return answer{result: Unavailable, mend: "not stored: send it again later", cause: cause}
 }
 
 // ServeHTTP answers one delivery. Any method but POST is refused.
@@ -66,7 +71,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) reply(w http.ResponseWriter, a answer) {
 	outcome := outcomes[a.result]
 	if outcome.status == http.StatusOK {
+		if a.button == "" {
+			w.WriteHeader(outcome.status)
+			return
+		}
+		w.Header()["Content-Type"] = []string{"application/json"}
 		w.WriteHeader(outcome.status)
+		_, _ = io.WriteString(w, answerToButton(a.button)) // what becomes of it is never known
 		return
 	}
 	if outcome.status == http.StatusServiceUnavailable {
@@ -106,10 +117,12 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, d *Delivery) a
 	}
 	u, err := job.ParseUpdate(bot.id, body.Bytes())
 	if err != nil {
-		return answer{Bad, oneLine(err.Error()) + ": send one Update object", job.ErrNotUpdate}
+		return bad(oneLine(err.Error())+": send one Update object", job.ErrNotUpdate)
 	}
 	d.describe(u)
-	return h.accept(context.WithoutCancel(r.Context()), u)
+	a := h.accept(context.WithoutCancel(r.Context()), u)
+	a.button = CallbackQueryID(u)
+	return a
 }
 
 // accept stores the update. The body is here, so the client is not needed any
