@@ -41,7 +41,10 @@ var arrows = []struct {
 	{"engine/crm", nil, nil},
 	{"engine/crm/crmtest", []string{"engine/crm"}, nil},
 	{"engine/crm/httponce", []string{"engine/crm"}, nil},
+	{"engine/crm/restcrm", []string{"engine/crm", "engine/crm/httponce"},
+		[]string{"github.com/expr-lang/expr", "golang.org/x/time", "github.com/goccy/go-yaml", "github.com/google/uuid"}},
 	{"engine/crm/*", []string{"engine/crm", "engine/crm/httponce"}, nil}, // a connector
+	{"engine/rules", []string{"engine/job"}, []string{"github.com/expr-lang/expr"}},
 	{"engine", []string{"engine/job", "engine/eventlog", "engine/crm"}, nil},
 	{"engine/audit", []string{"engine", "engine/job", "engine/eventlog"}, nil},
 	{"projections", []string{"engine/job", "engine/eventlog"}, []string{"modernc.org/sqlite"}},
@@ -61,7 +64,7 @@ var arrows = []struct {
 
 // pure are packages in which time, randomness, I/O and goroutines arrive from
 // outside, so that a scheduler can drive them.
-var pure = []string{"engine/job", "engine", "engine/eventlog", "engine/crm"}
+var pure = []string{"engine/job", "engine/rules", "engine", "engine/eventlog", "engine/crm"}
 
 // impure is what those packages may not import.
 var impure = []string{

@@ -20,6 +20,7 @@ import (
 	"github.com/leadonce/leadonce/engine/job"
 	"github.com/leadonce/leadonce/ingress"
 	"github.com/leadonce/leadonce/ingress/metrics"
+	longpoll "github.com/leadonce/leadonce/ingress/poll"
 	"github.com/leadonce/leadonce/ingress/telegram"
 	"github.com/leadonce/leadonce/projections"
 )
@@ -33,7 +34,8 @@ type app struct {
 	runner  *runner
 	server  *http.Server
 	lag     lagWatch
-	closers []func() error // in the order of opening
+	poll    *longpoll.Config // nil: updates are delivered
+	closers []func() error   // in the order of opening
 }
 
 // newApp opens everything and starts nothing. The configuration is checked.
@@ -78,7 +80,7 @@ func (a *app) open(ctx context.Context) error {
 	observer := metrics.Observers(jobLogger{a.logger, log}, m)
 	e, err := engine.New(engine.Config{
 		Log: observed, CRM: connector, Clock: clock, IDs: ids, Observer: observer,
-		Plan: job.DefaultPlan, Policy: a.config.policy(), Worker: workerName(),
+		Plan: a.config.plan(), Policy: a.config.policy(), Worker: workerName(),
 	})
 	if err != nil {
 		return mistake("%v", err)
@@ -102,6 +104,9 @@ func (a *app) intake(e *engine.Engine, m *metrics.Metrics) (http.Handler, error)
 	if a.config.Role == roleWorker {
 		return nil, nil
 	}
+	if a.config.Poll {
+		return nil, a.openPoll(e, m)
+	}
 	var bots []telegram.Bot
 	for _, b := range a.config.Bots {
 		bots = append(bots, telegram.Bot{ID: b.ID, Secrets: b.Secrets})
@@ -113,7 +118,7 @@ func (a *app) intake(e *engine.Engine, m *metrics.Metrics) (http.Handler, error)
 	}
 	handler, err := telegram.New(telegram.Config{
 		Bots: bots, Accepter: waking{e, a.runner.Wake}, Logger: a.logger, Observe: m.Delivered,
-		Full:   func() bool { return a.runner.Backlog().Open >= a.config.MaxBacklog },
+		Full:   a.full,
 		Remote: func(r *http.Request) string { return ingress.ClientAddr(r, trusted).String() },
 	})
 	if err != nil {
@@ -121,6 +126,23 @@ func (a *app) intake(e *engine.Engine, m *metrics.Metrics) (http.Handler, error)
 	}
 	return handler, nil
 }
+
+// openPoll makes what fetches updates.
+func (a *app) openPoll(e *engine.Engine, m *metrics.Metrics) error {
+	a.poll = &longpoll.Config{Accepter: waking{e, a.runner.Wake}, Full: a.full, Observe: m.Delivered, Logger: a.logger}
+	for _, b := range a.config.Bots {
+		client, err := botClient(b.ID, apiURL(), 0)
+		if err != nil {
+			return err
+		}
+		a.poll.Bots = append(a.poll.Bots, client)
+		m.Expect(b.ID)
+	}
+	return nil
+}
+
+// full reports whether the backlog has no room.
+func (a *app) full() bool { return a.runner.Backlog().Open >= a.config.MaxBacklog }
 
 func (a *app) openServer(e *engine.Engine, observed *metrics.Log, m *metrics.Metrics) error {
 	handler, err := a.intake(e, m)
@@ -227,8 +249,15 @@ func (a *app) run(ctx context.Context, listener net.Listener) error {
 	if a.config.Role == roleWorker {
 		parts.Go(func() { a.watch(work) })
 	}
-	served := make(chan error, 1)
+	served := make(chan error, 2)
 	go func() { served <- ingress.Serve(a.server, listener) }()
+	if a.poll != nil {
+		parts.Go(func() {
+			if err := longpoll.Run(ctx, *a.poll); err != nil {
+				served <- err
+			}
+		})
+	}
 
 	grace := a.config.CallTimeout + a.config.policy().LeaseMargin()
 	var failure error

@@ -18,6 +18,7 @@ import (
 
 	"github.com/leadonce/leadonce/engine/crm"
 	"github.com/leadonce/leadonce/engine/job"
+	"github.com/leadonce/leadonce/engine/rules"
 )
 
 // config is leadonce.yaml. `leadonce init` writes one with every key explained.
@@ -28,6 +29,7 @@ type config struct {
 	Log            string        `yaml:"log"`
 	KurrentDB      kurrentConfig `yaml:"kurrentdb"`
 	Bots           []botConfig   `yaml:"bots"`
+	Poll           bool          `yaml:"poll"`
 	CRM            crmConfig     `yaml:"crm"`
 	Workers        int           `yaml:"workers"`
 	Lease          time.Duration `yaml:"lease"`
@@ -38,6 +40,9 @@ type config struct {
 	TLS            tlsConfig     `yaml:"tls"`
 	TrustedProxies []string      `yaml:"trusted_proxies"`
 	Logging        loggingConfig `yaml:"logging"`
+	Rules          []rules.Rule  `yaml:"rules"`
+
+	rules *rules.Set // of Rules; nil before readConfig
 }
 
 // The roles: what a process does.
@@ -107,6 +112,14 @@ func (c config) policy() job.Policy {
 	}
 }
 
+// plan says what an update asks for.
+func (c config) plan() job.Planner {
+	if c.rules == nil {
+		return rules.Default
+	}
+	return c.rules.Plan
+}
+
 // configError is a mistake of the person who runs the program: one line that
 // names the key and the mend. It ends with exit status 2.
 type configError struct{ text string }
@@ -129,6 +142,12 @@ func readConfig(path string, overrides map[string]string) (config, error) {
 		return c, mistake("%s: %v", path, err)
 	}
 	if err := decodeStrict(path, data, &c); err != nil {
+		return c, err
+	}
+	if err := checkRuleNumbers(path, data); err != nil {
+		return c, err
+	}
+	if c.rules, err = compileRules(path, data, c.Rules); err != nil {
 		return c, err
 	}
 	for _, o := range overridable {
@@ -266,44 +285,6 @@ func (c *config) checkDurations() error {
 	return nil
 }
 
-func (c *config) checkLog() error {
-	switch {
-	case c.Log != logSQLite && c.Log != logMemory && c.Log != logKurrentDB:
-		return mistake("log: %q is unknown, give %s, %s or %s", c.Log, logSQLite, logMemory, logKurrentDB)
-	case c.Log == logMemory && c.Role != roleAll:
-		return mistake("log: memory can be seen by its own process only, which must have the role %s", roleAll)
-	}
-	if c.Log == logKurrentDB {
-		connection, err := c.connection()
-		if err == nil {
-			err = checkKurrentDB(kurrentConfig{connection, c.KurrentDB.Namespace})
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if c.DataDir == "" {
-		return mistake("data_dir: empty, give a folder")
-	}
-	return nil
-}
-
-// The logs that a configuration can name.
-const (
-	logSQLite    = "sqlite"
-	logMemory    = "memory"
-	logKurrentDB = "kurrentdb"
-)
-
-// connection is where KurrentDB is, with the environment's values. They may hold a
-// password: no error quotes them.
-func (c *config) connection() (string, error) {
-	if c.KurrentDB.Connection == "" {
-		return "", mistake("kurrentdb.connection: none; give the cluster's address, such as esdb://user:${KURRENTDB_PASSWORD}@host:2113?tls=true")
-	}
-	return expand("kurrentdb.connection", c.KurrentDB.Connection)
-}
-
 var secretForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
 
 // maxSecrets is one in use and one during a rotation.
@@ -317,12 +298,15 @@ func (c *config) checkBots() error {
 	for i := range c.Bots {
 		b := &c.Bots[i]
 		key := fmt.Sprintf("bots[%d]", i)
+		if c.Poll {
+			b.Secrets = nil // they are for deliveries
+		}
 		switch {
 		case b.ID <= 0:
 			return mistake("%s.id: %d, give the number before the colon of the bot's token", key, b.ID)
 		case seen[b.ID]:
 			return mistake("%s.id: %d stands twice", key, b.ID)
-		case len(b.Secrets) == 0:
+		case len(b.Secrets) == 0 && !c.Poll:
 			return mistake("%s.secrets: none; Telegram's deliveries must prove themselves, give the webhook's secret_token", key)
 		case len(b.Secrets) > maxSecrets:
 			return mistake("%s.secrets: %d, give at most %d", key, len(b.Secrets), maxSecrets)

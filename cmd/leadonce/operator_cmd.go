@@ -100,7 +100,7 @@ func withEngine(c *cobra.Command, read func() (config, error), use func(context.
 		}
 		e, err := engine.New(engine.Config{
 			Log: log, CRM: connector, Clock: systemClock{}, IDs: randomIDs{}, Observer: silent{},
-			Plan: job.DefaultPlan, Policy: config.policy(), Worker: workerName(),
+			Plan: config.plan(), Policy: config.policy(), Worker: workerName(),
 		})
 		if err != nil {
 			return mistake("%v", err)

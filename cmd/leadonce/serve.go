@@ -14,11 +14,13 @@ func serveCommand() *cobra.Command {
 		Args:  noArgs,
 	}
 	read := withConfig(c)
+	poll := c.Flags().Bool("poll", false, "fetch updates by long polling instead of having them delivered")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		config, err := read()
 		if err != nil {
 			return err
 		}
+		config.Poll = config.Poll || *poll
 		if err := config.check(); err != nil {
 			return err
 		}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/leadonce/leadonce/ingress/botapi/botapitest"
+)
+
+// Updates are fetched instead of delivered, by a process that is killed while it does:
+// each is one lead, and none waits at Telegram in the end.
+func TestServePolls(t *testing.T) {
+	t.Parallel()
+	const updates = 60
+	s := newSite(t, "unique_create", brief)
+	api := s.botAPI(botapitest.Options{})
+	v := s.servePolling()
+	for from := int64(1); from <= updates; from += 20 {
+		push(api, from, from+19)
+		s.await(v.program, "JobClaimed")
+		v.kill()
+		v = s.servePolling()
+	}
+	s.account(updates)
+	eventually(t, func() error { return pendingAt(api) })
+	if status, err := post(v.url, secret, message(updates+1)); err != nil || status != http.StatusNotFound {
+		t.Errorf("a delivery is answered %d (%v), want 404: nothing is delivered here", status, err)
+	}
+	s.terminate(v.program)
+}
+
+// A token that Telegram does not know, and none at all, end it with the mend.
+func TestServePollsWithAWrongToken(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "unique_create", brief)
+	if status, _, failure := s.run("serve", "--poll", "--listen", "127.0.0.1:0"); status != 2 || !strings.Contains(failure, "TELEGRAM_BOT_TOKEN") {
+		t.Errorf("without a token: status %d, %s", status, failure)
+	}
+	s.botAPI(botapitest.Options{})
+	s.env = append(s.env, "TELEGRAM_BOT_TOKEN=700000001:wrong-canary")
+	if status, _, failure := s.run("serve", "--poll", "--listen", "127.0.0.1:0"); status == 0 || !strings.Contains(failure, "BotFather") || strings.Contains(failure, "canary") {
+		t.Errorf("with a wrong token: status %d, %s", status, failure)
+	}
+}
+
+func (s *site) servePolling() server {
+	s.t.Helper()
+	p, err := launch(s.dir, own(s.env...), "leadonce", "serve", "--poll", "--listen", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(p.kill)
+	found, err := p.await(`serving.*(http://[0-9.:]+)`)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return server{p, found[1]}
+}
+
+// pendingAt is an error while updates wait.
+func pendingAt(api *botapitest.Server) error {
+	if n := len(api.Pending()); n > 0 {
+		return fmt.Errorf("%d updates wait at Telegram", n)
+	}
+	return nil
+}
