@@ -73,7 +73,7 @@ func (a *app) open(ctx context.Context) error {
 	clock, ids, m := systemClock{}, randomIDs{}, metrics.New()
 	observed := m.Observe(log, clock, ids)
 	a.log = observed
-	connector, err := newConnector(a.config.CRM)
+	connector, err := newConnector(a.config)
 	if err != nil {
 		return mistake("%v", err)
 	}

@@ -5,18 +5,14 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/netip"
-	"net/url"
 	"os"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/leadonce/leadonce/engine/crm"
 	"github.com/leadonce/leadonce/engine/job"
 	"github.com/leadonce/leadonce/engine/rules"
 )
@@ -63,11 +59,12 @@ type botConfig struct {
 }
 
 type crmConfig struct {
-	Connector   string        `yaml:"connector"`
-	URL         string        `yaml:"url"`
-	Class       string        `yaml:"class"`
-	Settle      time.Duration `yaml:"settle"`
-	KeyValidity time.Duration `yaml:"key_validity"`
+	Connector   string            `yaml:"connector"`
+	URL         string            `yaml:"url"`
+	Class       string            `yaml:"class"`
+	Settle      time.Duration     `yaml:"settle"`
+	KeyValidity time.Duration     `yaml:"key_validity"`
+	Vars        map[string]string `yaml:"vars"`
 }
 
 type retryConfig struct {
@@ -93,7 +90,6 @@ func defaultConfig() config {
 		Listen:      "127.0.0.1:8080",
 		DataDir:     "./data",
 		Log:         logSQLite,
-		CRM:         crmConfig{Settle: 30 * time.Second, KeyValidity: 24 * time.Hour},
 		Workers:     8,
 		Lease:       60 * time.Second,
 		CallTimeout: 20 * time.Second,
@@ -323,34 +319,6 @@ func (c *config) checkBots() error {
 			}
 			b.Secrets[j] = value
 		}
-	}
-	return nil
-}
-
-func (c *config) checkCRM() error {
-	if connectors[c.CRM.Connector] == nil {
-		known := strings.Join(slices.Sorted(maps.Keys(connectors)), " or ")
-		return mistake("crm.connector: %q is unknown, give %s", c.CRM.Connector, known)
-	}
-	if _, err := crm.ParseClass(c.CRM.Class); err != nil {
-		return mistake("crm.class: %v", err)
-	}
-	value, err := expand("crm.url", c.CRM.URL)
-	if err != nil {
-		return err
-	}
-	if u, err := url.Parse(value); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return mistake("crm.url: give an http or https address, such as http://127.0.0.1:9090")
-	}
-	c.CRM.URL = value
-	if c.CRM.Settle <= 0 {
-		return mistake("crm.settle: %s, give more than the CRM's longest request and the lag of its search", c.CRM.Settle)
-	}
-	if _, err := newConnector(c.CRM); err != nil {
-		return mistake("%v", err)
-	}
-	if class := crm.Class(c.CRM.Class); class == crm.IdempotencyKey && c.CRM.KeyValidity <= c.CallTimeout+c.CRM.Settle+c.ClockSkew {
-		return mistake("crm.key_validity: %s, must exceed call_timeout + crm.settle + clock_skew, or no request can be repeated", c.CRM.KeyValidity)
 	}
 	return nil
 }

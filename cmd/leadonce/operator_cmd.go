@@ -94,7 +94,7 @@ func withEngine(c *cobra.Command, read func() (config, error), use func(context.
 		if err := config.checkCRM(); err != nil {
 			return err
 		}
-		connector, err := newConnector(config.CRM)
+		connector, err := newConnector(config)
 		if err != nil {
 			return err
 		}

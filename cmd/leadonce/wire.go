@@ -1,16 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/leadonce/leadonce/engine/crm"
 	crmsimconnector "github.com/leadonce/leadonce/engine/crm/crmsim"
+	"github.com/leadonce/leadonce/engine/crm/restcrm"
 	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/eventlog/kurrentdb"
 	"github.com/leadonce/leadonce/engine/eventlog/memory"
@@ -25,6 +30,7 @@ const (
 	logFile      = "log.db"
 	modelsFile   = "projections.db"
 	snapshotFile = "agenda.json"
+	tokensFolder = "tokens"
 )
 
 // openLog opens the log that the configuration names, and returns how to close
@@ -120,17 +126,44 @@ func (n *noticeLog) due(kind kurrentdb.Kind, now time.Time) bool {
 	return true
 }
 
-// connectors are the CRMs that a configuration can name.
-var connectors = map[string]func(crmConfig) (crm.Connector, error){
-	"crmsim": func(c crmConfig) (crm.Connector, error) {
+// simulated is the CRM that is not described by a file.
+const simulated = "crmsim"
+
+// newConnector is the CRM that the configuration names: the simulated one, one of the
+// descriptions that come with the program, or a file.
+func newConnector(c config) (crm.Connector, error) {
+	if c.CRM.Connector == simulated {
+		if c.CRM.URL == "" {
+			return nil, errors.New("crm.url: give an http or https address, such as http://127.0.0.1:9090")
+		}
 		return crmsimconnector.New(crmsimconnector.Config{
-			URL: c.URL, Class: crm.Class(c.Class), KeyValidity: c.KeyValidity, Settle: c.Settle,
+			URL: c.CRM.URL, Class: crm.Class(c.CRM.Class),
+			KeyValidity: cmp.Or(c.CRM.KeyValidity, 24*time.Hour), Settle: cmp.Or(c.CRM.Settle, 30*time.Second),
 		})
-	},
+	}
+	d, err := describedCRM(c.CRM.Connector)
+	if err != nil {
+		return nil, err
+	}
+	return restcrm.New(d, restcrm.Config{
+		BaseURL: c.CRM.URL, Class: crm.Class(c.CRM.Class), Settle: c.CRM.Settle, KeyValidity: c.CRM.KeyValidity,
+		Vars: c.CRM.Vars, Store: restcrm.FileStore{Dir: filepath.Join(c.DataDir, tokensFolder)},
+	})
 }
 
-// newConnector is the CRM that the configuration names.
-func newConnector(c crmConfig) (crm.Connector, error) { return connectors[c.Connector](c) }
+func describedCRM(name string) (*restcrm.Definition, error) {
+	if filepath.Ext(name) == ".yaml" {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("crm.connector: %w", err)
+		}
+		return restcrm.Load(name, data)
+	}
+	if !slices.Contains(restcrm.Shipped(), name) {
+		return nil, fmt.Errorf("crm.connector: %q is unknown, give a file such as crm.yaml, or one of %s", name, strings.Join(restcrm.Shipped(), ", "))
+	}
+	return restcrm.LoadShipped(name)
+}
 
 // openModels opens the read models. Those of the memory log live as long as it.
 func openModels(ctx context.Context, c config, options projections.Options) (*projections.Store, func() error, error) {

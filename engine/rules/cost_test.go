@@ -13,6 +13,9 @@ import (
 // is let in can cost under the worst expressions that are let in. The bounds are far
 // above what is measured, and far below what a loop in a loop needs.
 func TestCostlyRulesOverHostileUpdates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("about time and memory, which the race detector multiplies")
+	}
 	const mib = 1 << 20
 	updates := map[string]string{
 		"a long text":     `{"chat":{"id":5},"text":"` + strings.Repeat("a", mib-100) + `"}`,
