@@ -28,22 +28,14 @@ func TestKilledAtRandomMoments(t *testing.T) {
 			base.Store(v.url)
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			var delivering sync.WaitGroup
-			for part := range int64(4) {
-				delivering.Go(func() {
-					for id := part + 1; id <= updates; id += 4 {
-						insist(ctx, &base, message(id))
-						pause(ctx, 50*time.Millisecond)
-					}
-				})
-			}
+			delivered := deliverAll(ctx, &base, updates)
 			for range kills {
 				pause(ctx, rand.N(300*time.Millisecond))
 				v.kill()
 				v = s.serve()
 				base.Store(v.url)
 			}
-			delivering.Wait()
+			delivered()
 			if ctx.Err() != nil {
 				t.Fatal("the updates are not accepted")
 			}
@@ -51,6 +43,21 @@ func TestKilledAtRandomMoments(t *testing.T) {
 			s.terminate(v.program)
 		})
 	}
+}
+
+// deliverAll delivers the updates 1 to n, four at a time and each until it is
+// accepted. wait returns when all are, or ctx has ended.
+func deliverAll(ctx context.Context, base *atomic.Value, n int64) (wait func()) {
+	var delivering sync.WaitGroup
+	for part := range int64(4) {
+		delivering.Go(func() {
+			for id := part + 1; id <= n; id += 4 {
+				insist(ctx, base, message(id))
+				pause(ctx, 50*time.Millisecond)
+			}
+		})
+	}
+	return delivering.Wait
 }
 
 // insist delivers until the answer is 200.

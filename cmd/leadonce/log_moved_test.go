@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -29,15 +28,7 @@ func TestMovedToAnotherLog(t *testing.T) {
 			base.Store(v.url)
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			var delivering sync.WaitGroup
-			for part := range int64(4) {
-				delivering.Go(func() {
-					for id := part + 1; id <= updates; id += 4 {
-						insist(ctx, &base, message(id))
-						pause(ctx, 50*time.Millisecond)
-					}
-				})
-			}
+			delivered := deliverAll(ctx, &base, updates)
 			for _, move := range [][2]home{{here, there}, {there, here}} {
 				c := s.launch("log", "copy", "--from", move[0].log, "--to", move[1].log, "--follow")
 				s.await(c, `at the source's tail`)
@@ -48,7 +39,7 @@ func TestMovedToAnotherLog(t *testing.T) {
 				v = s.serve(move[1].flags...)
 				base.Store(v.url)
 			}
-			delivering.Wait()
+			delivered()
 			if ctx.Err() != nil {
 				t.Fatal("the updates are not accepted")
 			}
