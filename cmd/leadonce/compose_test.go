@@ -112,9 +112,9 @@ func TestProgramTakesTheConfigurationOfCompose(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s over %s: %v", role, m[1], err)
 			}
-			connection, err := c.connection()
-			if want := strings.ReplaceAll(m[1], "${KURRENTDB_PASSWORD}", "0123abcd"); c.Log != logKurrentDB || connection != want || err != nil {
-				t.Errorf("%s uses the log %s at %s, error %v", role, c.Log, connection, err)
+			k, err := c.cluster()
+			if want := strings.ReplaceAll(m[1], "${KURRENTDB_PASSWORD}", "0123abcd"); c.Log != logKurrentDB || k.Connection != want || err != nil {
+				t.Errorf("%s uses the log %s at %s, error %v", role, c.Log, k.Connection, err)
 			}
 		}
 	}

@@ -8,9 +8,9 @@ func (c *config) checkLog() error {
 		return mistake("log: memory can be seen by its own process only, which must have the role %s", roleAll)
 	}
 	if c.Log == logKurrentDB {
-		connection, err := c.connection()
+		k, err := c.cluster()
 		if err == nil {
-			err = checkKurrentDB(kurrentConfig{connection, c.KurrentDB.Namespace})
+			err = checkKurrentDB(k)
 		}
 		if err != nil {
 			return err
@@ -29,11 +29,14 @@ const (
 	logKurrentDB = "kurrentdb"
 )
 
-// connection is where KurrentDB is, with the environment's values. They may hold a
+// cluster is where KurrentDB is, with the environment's values. They may hold a
 // password: no error quotes them.
-func (c *config) connection() (string, error) {
-	if c.KurrentDB.Connection == "" {
-		return "", mistake("kurrentdb.connection: none; give the cluster's address, such as esdb://user:${KURRENTDB_PASSWORD}@host:2113?tls=true")
+func (c *config) cluster() (kurrentConfig, error) {
+	k := c.KurrentDB
+	if k.Connection == "" {
+		return k, mistake("kurrentdb.connection: none; give the cluster's address, such as esdb://user:${KURRENTDB_PASSWORD}@host:2113?tls=true")
 	}
-	return expand("kurrentdb.connection", c.KurrentDB.Connection)
+	var err error
+	k.Connection, err = expand("kurrentdb.connection", k.Connection)
+	return k, err
 }

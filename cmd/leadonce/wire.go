@@ -37,11 +37,11 @@ const (
 // it. create says whether a log that is not there may be made.
 func openLog(ctx context.Context, c config, create bool, logger *slog.Logger) (eventlog.Log, func() error, error) {
 	if c.Log == logKurrentDB {
-		connection, err := c.connection()
+		k, err := c.cluster()
 		if err != nil {
 			return nil, nil, err
 		}
-		return openKurrentDB(ctx, kurrentConfig{connection, c.KurrentDB.Namespace}, logger)
+		return openKurrentDB(ctx, k, logger)
 	}
 	if c.Log == logMemory && !create {
 		return nil, nil, mistake("log: memory can be seen by its own `leadonce serve` only; give sqlite")
