@@ -61,6 +61,9 @@ type Operation struct {
 	ID       string            // operation_id, in [A-Za-z0-9_-]
 	Fields   map[string]string // of the lead
 	Deadline time.Time         // no byte may leave after it
+
+	// Made are the CRM's ids of what the steps before this one made, by step.
+	Made map[string]string
 }
 
 // Receipt is proof that a lead exists.
@@ -81,6 +84,26 @@ type Connector interface {
 	// proving what the settle time allows it to prove. It may be called only if
 	// the description says CanFind.
 	Find(ctx context.Context, operationID string, deadline time.Time) ([]Receipt, error)
+}
+
+// LeadStep is the name of the step that makes the lead itself.
+const LeadStep = "lead"
+
+// Step is one of several effects that a lead takes, as a contact and then the lead.
+// Each is an operation of its own, with a key derived from the lead's, and with what
+// its own description promises.
+type Step struct {
+	Name      string // 1 to 40 of a-z 0-9 _ -, each once in a connector
+	Connector Connector
+}
+
+// Stepped is a connector whose lead takes several effects. Its own methods are those
+// of the step LeadStep, whose key is the lead's operation id.
+type Stepped interface {
+	Connector
+	// Steps lists them in the order in which they are made; one is LeadStep. It is
+	// the same at every call. Without any, the connector makes the lead by itself.
+	Steps() []Step
 }
 
 // Outcome is what an error proves about a request.
