@@ -33,6 +33,11 @@ var wires = []wire{
 	{"JobDeadLettered.v1", true, into[JobDeadLettered]},
 	{"JobRequeued.v1", true, into[JobRequeued]},
 	{"OperationReserved.v1", true, into[OperationReserved]},
+	{"ReplyClaimed.v1", true, into[ReplyClaimed]},
+	{"ReplySent.v1", true, into[ReplySent]},
+	{"ReplyRefused.v1", true, into[ReplyRefused]},
+	{"ReplyUnknown.v1", true, into[ReplyUnknown]},
+	{"PendingUpdatesDropped.v1", true, into[PendingUpdatesDropped]},
 }
 
 func into[E Event](data []byte) (Event, error) {

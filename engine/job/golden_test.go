@@ -54,6 +54,12 @@ func goldens() map[string]Event {
 		"JobRequeued.v1":                JobRequeued{By: "ann", Reason: "mended"},
 		"OperationReserved.v1":          OperationReserved{Holder: Key{Bot: 1, Update: 2, Variant: "0123456789abcdef"}, Requeues: 1},
 		"OperationReserved.v1.minimal":  OperationReserved{Holder: Key{Bot: 1, Update: 2}},
+		"ReplyClaimed.v1":               ReplyClaimed{Key: Key{Bot: 1, Update: 2, Variant: "0123456789abcdef"}, Worker: "w-1", Outcome: LeadMade, Until: later},
+		"ReplyClaimed.v1.minimal":       ReplyClaimed{Key: Key{Bot: 1, Update: 2}, Worker: "w-1", Outcome: MadeElsewhere, Until: later},
+		"ReplySent.v1":                  ReplySent{MessageID: 4711},
+		"ReplyRefused.v1":               ReplyRefused{Reason: "403 Forbidden: bot was blocked by the user"},
+		"ReplyUnknown.v1":               ReplyUnknown{Reason: "time-out"},
+		"PendingUpdatesDropped.v1":      PendingUpdatesDropped{Bot: 1, Count: 5, By: "ann", Reason: "spam"},
 	}
 }
 

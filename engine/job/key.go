@@ -25,7 +25,11 @@ const VariantLength = 16
 func (k Key) String() string { return "telegram/" + k.join("/") }
 
 // Stream is the name of the job's stream, update-<bot>-<update>[-<variant>].
-func (k Key) Stream() string { return "update-" + k.join("-") }
+func (k Key) Stream() string { return JobStreams + k.join("-") }
+
+// ReplyStream is the name of the stream of the reply to the job's person,
+// reply-<bot>-<update>[-<variant>].
+func (k Key) ReplyStream() string { return ReplyStreams + k.join("-") }
 
 func (k Key) join(separator string) string {
 	s := strconv.FormatInt(k.Bot, 10) + separator + strconv.FormatInt(k.Update, 10)
@@ -59,12 +63,17 @@ func ParseKey(s string) (Key, error) {
 	return k, nil
 }
 
-// JobStreams and OperationStreams are the prefixes of the two kinds of stream
-// that leadonce writes; other streams in the log are not its own.
+// The prefixes of the kinds of stream that leadonce writes; other streams in the log
+// are not its own.
 const (
 	JobStreams       = "update-"
 	OperationStreams = "operation-"
+	ReplyStreams     = "reply-"
+	BotStreams       = "bot-"
 )
+
+// JobStreamsOf is the prefix of the streams of a bot's jobs.
+func JobStreamsOf(bot int64) string { return JobStreams + strconv.FormatInt(bot, 10) + "-" }
 
 // operationNamespace is the UUID namespace of operation ids. Changing it would
 // give every operation a new id, and so a second lead.

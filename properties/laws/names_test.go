@@ -114,7 +114,7 @@ type failer interface {
 func checkNames(t failer, k job.Key) {
 	t.Helper()
 	for _, c := range []struct{ name, prefix, separator string }{
-		{k.String(), "telegram/", "/"}, {k.Stream(), job.JobStreams, "-"},
+		{k.String(), "telegram/", "/"}, {k.Stream(), job.JobStreams, "-"}, {k.ReplyStream(), job.ReplyStreams, "-"},
 	} {
 		if all := readings(c.name, c.prefix, c.separator); len(all) != 1 || all[0] != k {
 			t.Fatalf("%s of %#v can be read as %#v", c.name, k, all)

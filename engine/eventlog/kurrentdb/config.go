@@ -19,8 +19,8 @@ type Config struct {
 
 	// Streams are the prefixes of the streams that belong to the log; others are
 	// refused, since no subscription would show them. Default: "update-",
-	// "operation-" and "readiness-probe". One empty prefix stands for every stream of
-	// the namespace.
+	// "operation-", "reply-", "bot-" and "readiness-probe". One empty prefix stands
+	// for every stream of the namespace.
 	Streams []string
 
 	// Connections is how many appends and pages of a read run at the same time,
@@ -84,7 +84,7 @@ func (c Config) withDefaults() Config {
 		c.MaxAppendBytes = 8 << 20
 	}
 	if len(c.Streams) == 0 {
-		c.Streams = []string{"update-", "operation-", "readiness-probe"}
+		c.Streams = []string{"update-", "operation-", "reply-", "bot-", "readiness-probe"}
 	}
 	if c.Observe == nil {
 		c.Observe = func(Notice) {}

@@ -1,0 +1,114 @@
+package job
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestOutcomeOfEveryEvent(t *testing.T) {
+	doubted := epoch.Add(time.Minute)
+	for _, c := range []struct {
+		event Event
+		want  ReplyOutcome // "": none
+	}{
+		{LeadConfirmed{CRMID: "1", How: ByCreate}, LeadMade},
+		{LeadConfirmed{CRMID: "1", How: ByOperator, By: "ann"}, LeadMade},
+		{JobDeadLettered{Reason: "refused"}, GivenUp},
+		{JobDeadLettered{Reason: "discarded: spam", By: "ann"}, ""},
+		{ReconciliationNeeded{Reason: "time-out", Human: true}, LeftToHuman},
+		{ReconciliationNeeded{Reason: "time-out", NotBefore: epoch}, ""},
+		{ReconciliationNeeded{Reason: "restored", Human: true, DoubtedUntil: doubted}, ""},
+		{NoEffectNeeded{Reason: "no rule"}, NothingAsked},
+		{NoEffectNeeded{Reason: "another", ConfirmedBy: "telegram/1/2"}, MadeElsewhere},
+	} {
+		got, ok := OutcomeOf(c.event)
+		if ok != (c.want != "") || ok && got != c.want {
+			t.Errorf("%#v tells of %q, %t; want %q", c.event, got, ok, c.want)
+		}
+	}
+	told := map[ReplyOutcome]bool{}
+	for _, e := range append(jobEvents(t), OperationReserved{}, ReplyClaimed{}, ReplySent{}, ReplyRefused{}, ReplyUnknown{}, PendingUpdatesDropped{}) {
+		if o, ok := OutcomeOf(e); ok {
+			told[o] = true
+		}
+	}
+	if len(told) != 3 { // ReconciliationNeeded without content is for a lookup
+		t.Errorf("events without content tell of %v", told)
+	}
+}
+
+func TestWhoCanBeReplied(t *testing.T) {
+	for _, c := range []struct {
+		kind string
+		chat int64
+		want bool
+	}{
+		{"message", 5, true}, {"message", -1002000000001, true}, {"callback_query", 5, true}, {"message", 0, false}, {"callback_query", 0, false},
+		{"edited_message", 5, false}, {"channel_post", -5, false}, {"message_reaction", 5, false}, {"my_chat_member", 5, false},
+		{"business_message", 5, false}, {"chat_join_request", 5, false}, {NoKind, 5, false}, {OddKind, 5, false},
+	} {
+		if got := CanBeReplied(State{Kind: c.kind, Chat: c.chat}); got != c.want {
+			t.Errorf("%s of chat %d: %t, want %t", c.kind, c.chat, got, c.want)
+		}
+	}
+}
+
+// TestAReplyIsClaimedOnceAndEndsOnce: of all sequences of four events, those that are
+// allowed are a claim, and a claim with one ending.
+func TestAReplyIsClaimedOnceAndEndsOnce(t *testing.T) {
+	events := []Event{ReplyClaimed{Worker: "w", Outcome: LeadMade}, ReplySent{MessageID: 7}, ReplyRefused{Reason: "r"}, ReplyUnknown{Reason: "u"}, LeadConfirmed{}}
+	var allowed []string
+	var walk func(r Reply, names []string)
+	walk = func(r Reply, names []string) {
+		if len(names) == 4 {
+			return
+		}
+		for _, e := range events {
+			if err := r.Allows(e); err != nil {
+				if !strings.Contains(err.Error(), e.Name()) {
+					t.Errorf("the error %q does not name the event", err)
+				}
+				continue
+			}
+			now := append(slices.Clone(names), e.Name())
+			allowed = append(allowed, strings.Join(now, " "))
+			walk(r.Evolve(e, epoch), now)
+		}
+	}
+	walk(Reply{}, nil)
+	want := []string{"ReplyClaimed", "ReplyClaimed ReplySent", "ReplyClaimed ReplyRefused", "ReplyClaimed ReplyUnknown"}
+	if !slices.Equal(allowed, want) {
+		t.Errorf("allowed are %q, want %q", allowed, want)
+	}
+}
+
+func TestAReplyFolds(t *testing.T) {
+	claim := ReplyClaimed{Key: Key{Bot: 1, Update: 2}, Worker: "w", Outcome: GivenUp, Until: epoch.Add(time.Hour)}
+	r := Reply{}.Evolve(claim, epoch)
+	if r.Phase != ReplyIsClaimed || r.Claim != claim || r.ClaimedAt != epoch {
+		t.Errorf("claimed: %+v", r)
+	}
+	for _, c := range []struct {
+		event Event
+		phase ReplyPhase
+		id    int64
+		why   string
+	}{{ReplySent{MessageID: 7}, ReplyIsSent, 7, ""}, {ReplyRefused{Reason: "blocked"}, ReplyIsRefused, 0, "blocked"}, {ReplyUnknown{Reason: "cut"}, ReplyIsUnknown, 0, "cut"}} {
+		got := r.Evolve(c.event, epoch.Add(time.Second))
+		if got.Phase != c.phase || got.MessageID != c.id || got.Reason != c.why || got.Claim != claim || got.EndedAt != epoch.Add(time.Second) {
+			t.Errorf("%#v: %+v", c.event, got)
+		}
+	}
+}
+
+func TestNamesOfReplyAndBotStreams(t *testing.T) {
+	k := Key{Bot: 7, Update: 42, Variant: "0123456789abcdef"}
+	if got := k.ReplyStream() + " " + (Key{Bot: 7, Update: 42}).ReplyStream() + " " + BotStream(7); got != "reply-7-42-0123456789abcdef reply-7-42 bot-7" {
+		t.Errorf("the streams are %s", got)
+	}
+	if of := JobStreamsOf(7); !strings.HasPrefix(k.Stream(), of) || strings.HasPrefix(Key{Bot: 70, Update: 1}.Stream(), of) {
+		t.Errorf("the streams of bot 7 begin with %s", of)
+	}
+}
