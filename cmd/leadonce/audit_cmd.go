@@ -145,6 +145,13 @@ func writeReport(w io.Writer, r audit.Report) error {
 			fmt.Fprintf(w, "  %-21s %d\n", p, r.Phases[p])
 		}
 	}
+	if n := r.Replies; len(n) > 0 {
+		fmt.Fprintf(w, "replies: %d sent, %d refused, %d unknown, %d claimed\n",
+			n[job.ReplyIsSent], n[job.ReplyIsRefused], n[job.ReplyIsUnknown], n[job.ReplyIsClaimed])
+	}
+	if r.Drops > 0 {
+		fmt.Fprintf(w, "%d updates that waited at Telegram were dropped by a person, in %d commands; see `leadonce webhook drops`\n", r.Dropped, r.Drops)
+	}
 	for _, f := range r.Findings {
 		fmt.Fprintf(w, "%s: %s: %s\n", strings.ToUpper(string(f.Kind)), f.Subject, f.Detail)
 	}

@@ -43,6 +43,10 @@ type Report struct {
 	Conflicts  int               `json:"conflicts"`  // updates under a key that was taken
 	Findings   []Finding         `json:"findings"`
 
+	Replies map[job.ReplyPhase]int `json:"replies"` // to people; claimed: under way, or its worker died
+	Drops   int                    `json:"drops"`   // times that a person had pending updates dropped
+	Dropped int                    `json:"dropped"` // the updates that were
+
 	operations map[string]operation
 }
 
@@ -59,7 +63,7 @@ type operation struct {
 // in the report.
 func Verify(ctx context.Context, log eventlog.Log, progress func(events int)) (Report, error) {
 	v := verifier{log: log, agenda: engine.NewAgenda(), seen: map[string]bool{}, report: Report{
-		Phases: map[job.Phase]int{}, Findings: []Finding{}, operations: map[string]operation{},
+		Phases: map[job.Phase]int{}, Findings: []Finding{}, operations: map[string]operation{}, Replies: map[job.ReplyPhase]int{},
 	}}
 	unswept := v.agenda.Sweep(ctx, log, nil)
 	err := v.read(ctx, progress)
@@ -96,6 +100,10 @@ func (v *verifier) read(ctx context.Context, progress func(events int)) error {
 		case strings.HasPrefix(r.Stream, job.JobStreams):
 		case strings.HasPrefix(r.Stream, job.OperationStreams):
 			decide = v.operation
+		case strings.HasPrefix(r.Stream, job.ReplyStreams):
+			decide = v.reply
+		case strings.HasPrefix(r.Stream, job.BotStreams):
+			decide = v.bot
 		default:
 			continue
 		}

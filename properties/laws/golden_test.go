@@ -53,7 +53,8 @@ func readLines(t *testing.T, path string) (lines []line) {
 	return lines
 }
 
-// statesOf folds each job's stream; a reservation's state is its newest event.
+// statesOf folds each job's stream, and each reply's; the state of a reservation and
+// of a bot is the newest event.
 func statesOf(t *testing.T, lines []line) map[string]any {
 	t.Helper()
 	states := map[string]any{}
@@ -62,8 +63,16 @@ func statesOf(t *testing.T, lines []line) map[string]any {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, ok := e.(job.OperationReserved); ok {
-			states[l.Stream] = r
+		switch {
+		case strings.HasPrefix(l.Stream, job.OperationStreams), strings.HasPrefix(l.Stream, job.BotStreams):
+			states[l.Stream] = e
+			continue
+		case strings.HasPrefix(l.Stream, job.ReplyStreams):
+			r, _ := states[l.Stream].(job.Reply)
+			if err := r.Allows(e); err != nil {
+				t.Fatalf("%s: %v", l.Stream, err)
+			}
+			states[l.Stream] = r.Evolve(e, l.Time)
 			continue
 		}
 		s, _ := states[l.Stream].(job.State)
@@ -105,7 +114,7 @@ func TestGoldenLogsFoldAsTheyDid(t *testing.T) {
 			t.Errorf("%s has no state of %s", path, stream)
 		}
 	}
-	if want := len(job.EventNames()) + 1; len(types) < want || states < 20 {
+	if want := len(job.EventNames()) + 6; len(types) < want || states < 20 {
 		t.Errorf("%d states were compared, of events of %d types, want %d: %v", states, len(types), want, types)
 	}
 	for _, end := range []string{

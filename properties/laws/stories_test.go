@@ -1,6 +1,7 @@
 package laws
 
 import (
+	"slices"
 	"time"
 
 	"github.com/leadonce/leadonce/engine/job"
@@ -61,7 +62,7 @@ func stories() []*story {
 		tell(s.of(u, u.Key()))
 		all = append(all, s)
 	}
-	for _, tale := range append(doneStories, append(deadStories, openStories...)...) {
+	for _, tale := range slices.Concat(doneStories, deadStories, openStories, toldStories) {
 		tell(tale.name, int64(len(all)+1), tale.tell)
 	}
 	return all
@@ -173,5 +174,39 @@ var openStories = []tale{
 		another := message(t.key.Bot, t.key.Update, "another")
 		t.tell(job.KeyConflicted{Fingerprint: another.Fingerprint, StoredAs: another.VariantKey().String()}, job.DeliveryRepeated{Reason: "same event key and fingerprint"})
 		t.of(another, another.VariantKey())
+	}},
+}
+
+// reply claims the reply about the job, and ends it.
+func (t *teller) reply(about job.ReplyOutcome, ending job.Event) {
+	t.append(t.key.ReplyStream(), job.ReplyClaimed{Key: t.key, Worker: "a", Outcome: about, Until: t.later(600)})
+	if ending != nil {
+		t.append(t.key.ReplyStream(), ending)
+	}
+}
+
+// toldStories are of replies to people, and of what is recorded about a bot.
+var toldStories = []tale{
+	{"told-done", func(t *teller) {
+		t.claim(1, "a")
+		t.tell(job.LeadConfirmed{CRMID: "L-12", How: job.ByCreate})
+		t.reply(job.LeadMade, job.ReplySent{MessageID: 4711})
+	}},
+	{"told-dead", func(t *teller) {
+		t.claim(1, "a")
+		t.tell(job.JobDeadLettered{Reason: "refused: no e-mail"})
+		t.reply(job.GivenUp, job.ReplyRefused{Reason: "403 Forbidden: bot was blocked by the user"})
+	}},
+	{"told-perhaps", func(t *teller) {
+		t.claim(1, "a")
+		t.tell(job.ReconciliationNeeded{Reason: "timeout", Human: true})
+		t.reply(job.LeftToHuman, job.ReplyUnknown{Reason: "time-out"})
+	}},
+	{"told-by-one-who-died", func(t *teller) {
+		t.tell(job.NoEffectNeeded{Reason: "an update of kind poll asks for no lead"})
+		t.reply(job.NothingAsked, nil)
+	}},
+	{"dropped", func(t *teller) {
+		t.append(job.BotStream(t.key.Bot), job.PendingUpdatesDropped{Bot: t.key.Bot, Count: 5, By: "ann", Reason: "a flood of spam"})
 	}},
 }
