@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +23,7 @@ func webhookCommand() *cobra.Command {
 		Long: "Set, look at and try the webhook of a bot of the configuration. Its token is in the environment,\n" +
 			"in TELEGRAM_BOT_TOKEN_<bot id> or TELEGRAM_BOT_TOKEN, and nowhere else.",
 	}
-	parent.AddCommand(webhookSetCommand(), webhookInfoCommand(), webhookDeleteCommand(), webhookCheckCommand())
+	parent.AddCommand(webhookSetCommand(), webhookInfoCommand(), webhookDeleteCommand(), webhookCheckCommand(), webhookDropsCommand())
 	return parent
 }
 
@@ -107,16 +106,6 @@ func callFailed(err error) error {
 	}
 }
 
-// announceDrop counts what a command is about to lose, and tells it before it does.
-func announceDrop(ctx context.Context, cmd *cobra.Command, c config, client *botapi.Client) (int, error) {
-	info, err := client.GetWebhookInfo(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("nothing is dropped, since the pending updates cannot be counted: %w", callFailed(err))
-	}
-	newLogger(cmd.ErrOrStderr(), c.Logging).Warn("pending updates are dropped", "bot", client.Bot(), "count", info.PendingUpdateCount)
-	return info.PendingUpdateCount, nil
-}
-
 // webhookOutcome is what set and delete print.
 type webhookOutcome struct {
 	Bot     int64              `json:"bot"`
@@ -167,14 +156,14 @@ func webhookSetCommand() *cobra.Command {
 		Short: "Have a bot's updates delivered to URL, and read back what was set",
 		Long: "Have a bot's updates delivered to URL: every kind of them, with the first of the bot's secrets.\n" +
 			"/telegram/<bot id> is added to a URL without a path. What waits is kept and delivered, unless\n" +
-			"--drop-pending-updates is given.",
+			"--drop-pending-updates is given: then it is lost, and the log says how much, by whom and why.",
 		Args: exactArgs("URL"),
 	}
 	bot, out := withBot(c), withOutput(c)
 	connections := c.Flags().Int("max-connections", 40, "how many deliveries Telegram may make at the same time, 1 to 100")
-	drop := c.Flags().Bool("drop-pending-updates", false, "lose every update that waits, for good")
+	drop := withDrop(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := out.check(); err != nil {
+		if err := errors.Join(out.check(), drop.check()); err != nil {
 			return err
 		}
 		if *connections < 1 || *connections > 100 {
@@ -186,14 +175,14 @@ func webhookSetCommand() *cobra.Command {
 		}
 		defer client.Close()
 		w := botapi.Webhook{
-			SecretToken: b.Secrets[0], MaxConnections: *connections, AllowedUpdates: botapi.AllowedUpdates(), DropPendingUpdates: *drop,
+			SecretToken: b.Secrets[0], MaxConnections: *connections, AllowedUpdates: botapi.AllowedUpdates(), DropPendingUpdates: *drop.wanted,
 		}
 		if w.URL, err = webhookURL(args[0], client); err != nil {
 			return err
 		}
 		o := webhookOutcome{Bot: b.ID, Wrong: []string{}}
-		if *drop {
-			if o.Dropped, err = announceDrop(c.Context(), c, config, client); err != nil {
+		if *drop.wanted {
+			if o.Dropped, err = drop.record(c, config, client); err != nil {
 				return err
 			}
 		}
@@ -204,7 +193,7 @@ func webhookSetCommand() *cobra.Command {
 			return fmt.Errorf("the webhook is set, and cannot be read back: %w", err)
 		}
 		o.Wrong = append(o.Wrong, differences(client, w, o.Webhook)...)
-		return o.write(c.OutOrStdout(), out.json(), *drop)
+		return o.write(c.OutOrStdout(), out.json(), *drop.wanted)
 	}
 	return c
 }
@@ -255,9 +244,9 @@ func webhookDeleteCommand() *cobra.Command {
 		Args:  noArgs,
 	}
 	bot, out := withBot(c), withOutput(c)
-	drop := c.Flags().Bool("drop-pending-updates", false, "lose every update that waits, for good")
+	drop := withDrop(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := out.check(); err != nil {
+		if err := errors.Join(out.check(), drop.check()); err != nil {
 			return err
 		}
 		config, b, client, err := bot.open(false)
@@ -266,12 +255,12 @@ func webhookDeleteCommand() *cobra.Command {
 		}
 		defer client.Close()
 		o := webhookOutcome{Bot: b.ID, Wrong: []string{}}
-		if *drop {
-			if o.Dropped, err = announceDrop(c.Context(), c, config, client); err != nil {
+		if *drop.wanted {
+			if o.Dropped, err = drop.record(c, config, client); err != nil {
 				return err
 			}
 		}
-		if err := client.DeleteWebhook(c.Context(), *drop); err != nil {
+		if err := client.DeleteWebhook(c.Context(), *drop.wanted); err != nil {
 			return callFailed(err)
 		}
 		if o.Webhook, err = client.GetWebhookInfo(c.Context()); err != nil {
@@ -280,7 +269,7 @@ func webhookDeleteCommand() *cobra.Command {
 		if o.Webhook.URL != "" {
 			o.Wrong = append(o.Wrong, "a webhook is set again: another program does it")
 		}
-		return o.write(c.OutOrStdout(), out.json(), *drop)
+		return o.write(c.OutOrStdout(), out.json(), *drop.wanted)
 	}
 	return c
 }

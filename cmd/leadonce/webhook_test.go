@@ -97,31 +97,6 @@ func TestWebhookSecretsDiffer(t *testing.T) {
 	s.webhook(1, "the process that runs there has another secret", "check", v.url)
 }
 
-// Pending updates are lost only when asked for, and with a word of how many.
-func TestWebhookDropsOnlyWhenTold(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "unique_create", brief)
-	api := s.botAPI(botapitest.Options{})
-	push(api, 1, 5)
-	s.webhook(0, "pending: 5", "set", "http://127.0.0.1:1")
-	s.webhook(0, "pending: 5", "delete")
-	api.Fail("getWebhookInfo", botapitest.Fault{Drop: true})
-	s.webhook(1, "nothing is dropped, since the pending updates cannot be counted", "set", "http://127.0.0.1:1", "--drop-pending-updates")
-	if n := len(api.Pending()); n != 5 {
-		t.Fatalf("%d updates wait, want 5", n)
-	}
-	_, stderr := s.webhook(0, "5 pending updates were dropped", "set", "http://127.0.0.1:1", "--drop-pending-updates")
-	if !strings.Contains(stderr, "level=WARN") || !strings.Contains(stderr, "bot=700000001 count=5") {
-		t.Errorf("the log says %q", stderr)
-	}
-	push(api, 6, 7)
-	out, _ := s.webhook(0, `"dropped": 2`, "delete", "--drop-pending-updates", "--output", "json")
-	var o webhookOutcome
-	if err := json.Unmarshal([]byte(out), &o); err != nil || o.Webhook.URL != "" || o.Webhook.PendingUpdateCount != 0 {
-		t.Errorf("%+v, %v", o, err)
-	}
-}
-
 // What is read back otherwise than it was given is found.
 func TestWebhookIsReadBack(t *testing.T) {
 	t.Parallel()
