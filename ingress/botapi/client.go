@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -156,12 +157,14 @@ func (c *Client) call(ctx context.Context, method string, arguments, result any,
 func (c *Client) once(ctx context.Context, method string, body []byte, result any, timeout time.Duration) error {
 	calling, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	connected := false
+	calling = httptrace.WithClientTrace(calling, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }})
 	status, answer, err := c.send(calling, method, body)
 	if err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("%s: %w", method, ctx.Err())
 		}
-		return &Error{Method: method, Status: status, Description: describe(err)}
+		return &Error{Method: method, Status: status, Description: describe(err), NotSent: !connected}
 	}
 	err = decode(method, status, answer, result)
 	var refused *Error

@@ -25,6 +25,7 @@ type Error struct {
 	Code        int           // error_code of the answer; 0 when it was none of the Bot API's
 	Description string        // one line
 	RetryAfter  time.Duration // how long the server asks to wait; 0 when it does not
+	NotSent     bool          // no connection was there to send the request on: it did not leave
 }
 
 func (e *Error) Error() string {
@@ -43,6 +44,32 @@ func (e *Error) Error() string {
 func Unauthorized(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && (e.Code == http.StatusUnauthorized || e.Code == http.StatusNotFound)
+}
+
+// NotDone reports whether err proves that the call had no effect: it did not leave, or
+// the Bot API itself refused it. Everything else may have had one: no answer, a
+// server's error, an answer of something in between.
+func NotDone(err error) bool {
+	var e *Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	if e.NotSent {
+		return true
+	}
+	switch e.Code {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests:
+		return e.Status == e.Code
+	default:
+		return false
+	}
+}
+
+// Temporary reports whether a call that NotDone proves without effect may be made
+// again: it did not leave, or it came too soon (then after RetryAfter).
+func Temporary(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && (e.NotSent || e.Code == http.StatusTooManyRequests)
 }
 
 // Conflict is why updates cannot be fetched now.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+	"unicode/utf16"
 )
 
 // AllowedUpdates is the allowed_updates by which a bot gets every kind of update
@@ -147,4 +148,51 @@ func (c *Client) getUpdates(ctx context.Context, offset int64, limit int, wait t
 // AnswerCallbackQuery ends the wait of whoever pressed a button.
 func (c *Client) AnswerCallbackQuery(ctx context.Context, id string) error {
 	return c.succeed(ctx, "answerCallbackQuery", map[string]string{"callback_query_id": id})
+}
+
+// MaxText is the length of a message's text, in UTF-16 code units.
+const MaxText = 4096
+
+// Message is a text to a chat, shown as it stands.
+type Message struct {
+	Chat    int64
+	Text    string // more than MaxText is cut
+	ReplyTo int64  // message_id in that chat, which may be gone; 0: a message of its own
+}
+
+// SendMessage sends it and returns its message_id. It may be sent although there is an
+// error: see NotDone.
+func (c *Client) SendMessage(ctx context.Context, m Message) (int64, error) {
+	type replyTo struct {
+		MessageID int64 `json:"message_id"`
+		Allow     bool  `json:"allow_sending_without_reply"`
+	}
+	arguments := struct {
+		ChatID  int64    `json:"chat_id"`
+		Text    string   `json:"text"`
+		ReplyTo *replyTo `json:"reply_parameters,omitempty"`
+	}{ChatID: m.Chat, Text: shorten(m.Text)}
+	if m.ReplyTo != 0 {
+		arguments.ReplyTo = &replyTo{m.ReplyTo, true}
+	}
+	const method = "sendMessage"
+	var sent struct {
+		ID int64 `json:"message_id"`
+	}
+	err := c.call(ctx, method, arguments, &sent, callTimeout)
+	if err == nil && sent.ID == 0 {
+		err = &Error{Method: method, Description: "the answer has no message_id"}
+	}
+	return sent.ID, err
+}
+
+// shorten cuts a text to MaxText between two characters.
+func shorten(text string) string {
+	units := 0
+	for i, r := range text {
+		if units += utf16.RuneLen(r); units > MaxText {
+			return text[:i]
+		}
+	}
+	return text
 }

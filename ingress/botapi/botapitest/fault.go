@@ -20,6 +20,18 @@ type Fault struct {
 	Hang bool
 	// Cut does the call, and breaks the answer off behind half of it.
 	Cut bool
+	// Late does the call, and answers this status with Body.
+	Late int
+}
+
+// Refused is how the Bot API refuses a call: 403 "Forbidden: bot was blocked by the
+// user", for example.
+func Refused(code int, description string) Fault {
+	body, err := json.Marshal(map[string]any{"ok": false, "error_code": code, "description": description})
+	if err != nil {
+		panic(err)
+	}
+	return Fault{Status: code, Body: string(body)}
 }
 
 // before fails a call of which nothing is done.
@@ -59,6 +71,11 @@ func (f Fault) write(w http.ResponseWriter, r result) {
 	}
 	if err != nil {
 		panic(err)
+	}
+	if f.Late > 0 {
+		w.WriteHeader(f.Late)
+		_, _ = w.Write([]byte(f.Body))
+		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))

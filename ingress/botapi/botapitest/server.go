@@ -45,6 +45,7 @@ type Server struct {
 	faults  map[string][]Fault // by method, for the next calls
 	offsets []int64            // of getUpdates
 	buttons []string           // callback queries that were answered
+	sent    []Sent             // messages
 	hook    *hook              // nil without a webhook
 	sending sync.WaitGroup     // deliveries to webhooks
 	poll    chan string        // takes the reason for which the waiting getUpdates ends; nil without one
@@ -158,6 +159,8 @@ func (s *Server) call(ctx context.Context, method string, body []byte) result {
 		return s.setWebhook(a)
 	case "getWebhookInfo":
 		return s.webhookInfo()
+	case "sendMessage":
+		return s.sendMessage(a)
 	case "answerCallbackQuery":
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -182,4 +185,10 @@ type arguments struct {
 	DropPendingUpdates bool     `json:"drop_pending_updates"`
 
 	CallbackQueryID string `json:"callback_query_id"`
+
+	ChatID int64  `json:"chat_id"`
+	Text   string `json:"text"`
+	Reply  struct {
+		MessageID int64 `json:"message_id"`
+	} `json:"reply_parameters"`
 }
