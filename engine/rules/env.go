@@ -39,6 +39,8 @@ type env struct {
 	HasDocument bool `expr:"has_document"`
 	HasContact  bool `expr:"has_contact"`
 
+	CRMID string `expr:"crm_id"` // of the lead; in replies only, see guard
+
 	message json.RawMessage // as it came; nil when the update is none
 }
 

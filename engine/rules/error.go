@@ -54,6 +54,10 @@ func (c compiler) located(part string, err error) *Error {
 		e.Line, e.Column, e.Problem = 1, 1, withoutLiterals(err.Error())
 	}
 	e.Mend = mend(part, e.Problem)
+	if c.reply {
+		e.Mend = strings.Replace(e.Mend, Names, Names+", crm_id", 1)
+		e.Mend = strings.Replace(e.Mend, "try it with `leadonce rules test`", "check it with `leadonce config check`", 1)
+	}
 	return e
 }
 

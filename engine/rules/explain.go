@@ -53,7 +53,7 @@ func (x *expression) whyNot(e *env) string {
 	}
 	for _, part := range conjuncts(tree.Node) {
 		source := part.String()
-		program, _, err := compile(source, condition)
+		program, _, err := compile(source, condition, false)
 		if err != nil {
 			break
 		}

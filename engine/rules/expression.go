@@ -42,7 +42,7 @@ func (c compiler) expression(part, source string, want result) (*expression, err
 	if len(source) > MaxSource {
 		return nil, c.mistake(part, fmt.Sprintf("%d bytes long", len(source)), fmt.Sprintf("give at most %d", MaxSource))
 	}
-	program, guard, err := compile(source, want)
+	program, guard, err := compile(source, want, c.reply)
 	if guard.problem != "" {
 		e := c.mistake(part, guard.problem, guard.mend)
 		e.Line, e.Column = place(source, guard.at)
@@ -62,8 +62,8 @@ func (c compiler) expression(part, source string, want result) (*expression, err
 // errPanic stands for a panic of the library.
 var errPanic = errors.New("the library cannot read it")
 
-func compile(source string, want result) (program *vm.Program, g *guard, err error) {
-	g = &guard{}
+func compile(source string, want result, reply bool) (program *vm.Program, g *guard, err error) {
+	g = &guard{reply: reply}
 	defer func() {
 		if recover() != nil {
 			program, err = nil, errPanic

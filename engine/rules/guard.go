@@ -12,6 +12,7 @@ import (
 // guard looks at an expression before it is compiled. It refuses what could cost
 // more than R2 allows, and makes what is missing in an update nil.
 type guard struct {
+	reply         bool   // the expression is of a Reply
 	problem, mend string // the first
 	at            int    // characters
 	instructions  int    // of the regular expressions so far
@@ -37,8 +38,11 @@ func (g *guard) Visit(node *ast.Node) {
 	case *ast.VariableDeclaratorNode, *ast.SequenceNode:
 		g.refuse(n, "variables cannot be declared", "write the value where it is used")
 	case *ast.IdentifierNode:
-		if n.Value == "$env" {
+		switch {
+		case n.Value == "$env":
 			g.refuse(n, "$env cannot be used", "write the name alone")
+		case n.Value == "crm_id" && !g.reply: // there is no lead yet
+			g.refuse(n, "unknown name crm_id", "the names are "+Names)
 		}
 	case *ast.CallNode:
 		if _, ok := n.Callee.(*ast.IdentifierNode); !ok {

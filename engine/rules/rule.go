@@ -99,8 +99,11 @@ var (
 	fieldForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 )
 
-// compiler reads one rule.
-type compiler struct{ source, path string }
+// compiler reads one rule, or the replies.
+type compiler struct {
+	source, path string
+	reply        bool
+}
 
 func (c compiler) mistake(part, problem, mend string) *Error {
 	return &Error{Source: c.source, Path: c.path + "." + part, Problem: problem, Mend: mend}

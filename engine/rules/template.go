@@ -23,6 +23,11 @@ func (c compiler) template(at, source string) (template, error) {
 		x, err := c.expression(at, source, anyValue)
 		return template{{expr: x}}, err
 	}
+	return c.text(at, source)
+}
+
+// text compiles a text in which every ${…} is an expression.
+func (c compiler) text(at, source string) (template, error) {
 	if len(source) > MaxSource {
 		_, err := c.expression(at, source, anyValue)
 		return nil, err
