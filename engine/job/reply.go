@@ -138,3 +138,35 @@ func (r Reply) Evolve(e Event, at time.Time) Reply {
 	}
 	return r
 }
+
+// Telling is a job as far as its person can be told of it.
+type Telling struct {
+	State
+	Outcome ReplyOutcome // how the job stands; "" while there is nothing to tell
+	At      uint64       // revision of the event that made the outcome
+
+	// Doubted: the log was restored from a backup, and what this job's person was told
+	// since then is not in it.
+	Doubted bool
+}
+
+// Evolve is the telling after one more event of the job.
+func (t Telling) Evolve(e Event, at time.Time) Telling {
+	if s, _ := Due(e, at); s != Unchanged { // else a note, by which nothing changes for the person
+		t.Outcome, t.At = "", t.EventCount
+		if o, ok := OutcomeOf(e); ok {
+			t.Outcome = o
+		}
+	}
+	if r, ok := e.(ReconciliationNeeded); ok && !r.DoubtedUntil.IsZero() {
+		t.Doubted = true
+	}
+	t.State = t.State.Evolve(e, at)
+	return t
+}
+
+// Tells reports whether the outcome of the event at the revision is to be told: it is
+// still how the job stands, and there is a person to tell it to.
+func (t Telling) Tells(revision uint64) bool {
+	return t.Outcome != "" && t.At == revision && !t.Doubted && CanBeReplied(t.State)
+}

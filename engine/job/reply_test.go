@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -110,5 +111,49 @@ func TestNamesOfReplyAndBotStreams(t *testing.T) {
 	}
 	if of := JobStreamsOf(7); !strings.HasPrefix(k.Stream(), of) || strings.HasPrefix(Key{Bot: 70, Update: 1}.Stream(), of) {
 		t.Errorf("the streams of bot 7 begin with %s", of)
+	}
+}
+
+// TestOnlyTheStandingOutcomeIsTold, and that one in spite of notes behind it.
+func TestOnlyTheStandingOutcomeIsTold(t *testing.T) {
+	received := UpdateReceived{Key: Key{Bot: 1, Update: 2}, Kind: "message", Chat: 5, Update: "{}"}
+	claim := JobClaimed{Worker: "w"}
+	waits := ReconciliationNeeded{Reason: "time-out", Human: true}
+	for name, c := range map[string]struct {
+		events []Event // behind received
+		want   string  // outcome@revision; "" when nothing is told
+	}{
+		"nothing yet":            {nil, ""},
+		"under way":              {[]Event{claim}, ""},
+		"done":                   {[]Event{claim, LeadConfirmed{CRMID: "1"}}, "done@2"},
+		"done, delivered again":  {[]Event{claim, LeadConfirmed{CRMID: "1"}, DeliveryRepeated{}, ReceiptConflicted{}}, "done@2"},
+		"looked up":              {[]Event{claim, ReconciliationNeeded{NotBefore: epoch}}, ""},
+		"waits, then done":       {[]Event{claim, waits, LeadConfirmed{CRMID: "1", By: "ann"}}, "done@3"},
+		"waits":                  {[]Event{claim, waits, KeyConflicted{}}, "needs_reconciliation@2"},
+		"waits, then absent":     {[]Event{claim, waits, LeadAbsent{How: ByOperator}}, ""},
+		"given up":               {[]Event{claim, JobDeadLettered{}}, "dead_letter@2"},
+		"given up, then again":   {[]Event{claim, JobDeadLettered{}, JobRequeued{}}, ""},
+		"given up by a person":   {[]Event{claim, waits, JobDeadLettered{By: "ann"}}, ""},
+		"nothing asked":          {[]Event{NoEffectNeeded{}}, "no_effect@1"},
+		"another's":              {[]Event{NoEffectNeeded{ConfirmedBy: "telegram/1/1"}}, "shared@1"},
+		"restored in between":    {[]Event{claim, ReconciliationNeeded{DoubtedUntil: epoch}, LeadConfirmed{CRMID: "1"}}, ""},
+		"put to a person's desk": {[]Event{claim, ReconciliationNeeded{NotBefore: epoch}, waits}, "needs_reconciliation@3"},
+	} {
+		told := Telling{}.Evolve(received, epoch)
+		for _, e := range c.events {
+			told = told.Evolve(e, epoch)
+		}
+		got := ""
+		for revision := range uint64(8) {
+			if told.Tells(revision) {
+				got += fmt.Sprintf("%s@%d", told.Outcome, revision)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: told is %q, want %q", name, got, c.want)
+		}
+		if told.State.Chat = 0; told.Tells(told.At) {
+			t.Errorf("%s: it is told to nobody", name)
+		}
 	}
 }

@@ -72,6 +72,15 @@ func Temporary(err error) bool {
 	return errors.As(err, &e) && (e.NotSent || e.Code == http.StatusTooManyRequests)
 }
 
+// RetryAfter is how long the server asks to wait; 0 when it does not.
+func RetryAfter(err error) time.Duration {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.RetryAfter
+	}
+	return 0
+}
+
 // Conflict is why updates cannot be fetched now.
 type Conflict string
 

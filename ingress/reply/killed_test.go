@@ -1,0 +1,3 @@
+package reply_test
+
+const doomedLog = "LEADONCE_TEST_DOOMED_LOG"
