@@ -76,3 +76,14 @@ func (l *forgetful) Append(ctx context.Context, stream string, expected eventlog
 	}
 	return appended, err
 }
+
+// slow is a log behind whose appends time passes.
+type slow struct {
+	eventlog.Log
+	pass func()
+}
+
+func (l *slow) Append(ctx context.Context, stream string, expected eventlog.Expected, events ...eventlog.Proposed) (eventlog.Appended, error) {
+	defer l.pass()
+	return l.Log.Append(ctx, stream, expected, events...)
+}

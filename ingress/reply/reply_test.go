@@ -139,6 +139,22 @@ func TestATextThatCannotBeEvaluated(t *testing.T) {
 	w.run(w.config())
 	w.want(0, reply.Unwritten)
 	w.wantPhase(1, job.NoReply)
+	w.kept, w.clock.now = nil, began.Add(within)
+	w.run(w.config()) // what is too old is not even looked at
+	w.want(0, reply.Unwritten)
+}
+
+// A process that stands still between its claim and its request does not send late.
+func TestPausedBehindTheClaim(t *testing.T) {
+	w := newWorld(t)
+	w.done(1)
+	c := w.config()
+	c.Log = &slow{w.log, func() { w.clock.now = began.Add(within) }}
+	w.run(c)
+	w.want(0, reply.Refused)
+	if r := w.reply(1); !strings.HasPrefix(r.Reason, "not sent in time") {
+		t.Errorf("recorded is %+v", r)
+	}
 }
 
 func TestAStaleOutcomeIsNotTold(t *testing.T) {
