@@ -26,7 +26,7 @@ import (
 func TestNoFaultMakesTwoMessages(t *testing.T) {
 	text := texts(t, job.LeadMade, job.LeftToHuman)
 	seen := map[string]int{}
-	seeds := uint64(5000)
+	seeds := uint64(3000)
 	if testing.Short() {
 		seeds = 500
 	}

@@ -2,6 +2,7 @@ package reply_test
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -9,6 +10,8 @@ import (
 	"github.com/leadonce/leadonce/ingress/botapi"
 	"github.com/leadonce/leadonce/ingress/reply"
 )
+
+var errCanary = errors.New("canary")
 
 // unreachable refuses the connection for some tries.
 type unreachable struct {

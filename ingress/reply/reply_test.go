@@ -2,7 +2,6 @@ package reply_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -326,4 +325,14 @@ func TestTheCheckpointIsKept(t *testing.T) {
 	}
 }
 
-var errCanary = errors.New("canary")
+// A checkpoint of another log, or of a later state of this one, is not believed.
+func TestACheckpointOfAnotherLog(t *testing.T) {
+	other := newWorld(t)
+	other.done(1, 2, 3, 4)
+	other.run(other.config())
+	w := newWorld(t)
+	w.done(1)
+	w.kept = other.kept
+	w.run(w.config())
+	w.want(1, reply.Sent)
+}

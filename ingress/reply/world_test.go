@@ -25,6 +25,9 @@ import (
 	"github.com/leadonce/leadonce/ingress/reply"
 )
 
+// doomedLog names the log of a child that is killed.
+const doomedLog = "LEADONCE_TEST_DOOMED_LOG"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(doomedLog) != "" {
 		os.Exit(m.Run()) // it is killed
