@@ -21,6 +21,7 @@ import (
 	"github.com/leadonce/leadonce/ingress"
 	"github.com/leadonce/leadonce/ingress/metrics"
 	longpoll "github.com/leadonce/leadonce/ingress/poll"
+	"github.com/leadonce/leadonce/ingress/reply"
 	"github.com/leadonce/leadonce/ingress/telegram"
 	"github.com/leadonce/leadonce/projections"
 )
@@ -35,6 +36,7 @@ type app struct {
 	server  *http.Server
 	lag     lagWatch
 	poll    *longpoll.Config // nil: updates are delivered
+	replies []reply.Config   // one a bot that replies
 	closers []func() error   // in the order of opening
 }
 
@@ -96,6 +98,9 @@ func (a *app) open(ctx context.Context) error {
 		OldestOpenJob: a.oldestOpenJob,
 		ProjectionLag: map[string]func() time.Duration{"jobs": a.lag.lag},
 	})
+	if err := a.openReplies(m); err != nil {
+		return err
+	}
 	return a.openServer(e, observed, m)
 }
 
@@ -246,6 +251,9 @@ func (a *app) run(ctx context.Context, listener net.Listener) error {
 	var parts sync.WaitGroup
 	parts.Go(func() { a.runner.Run(work, calls) })
 	parts.Go(func() { a.project(work) })
+	for _, c := range a.replies {
+		parts.Go(func() { a.reply(work, calls, c) })
+	}
 	if a.config.Role == roleWorker {
 		parts.Go(func() { a.watch(work) })
 	}

@@ -37,8 +37,11 @@ type config struct {
 	TrustedProxies []string      `yaml:"trusted_proxies"`
 	Logging        loggingConfig `yaml:"logging"`
 	Rules          []rules.Rule  `yaml:"rules"`
+	Reply          replyConfig   `yaml:"reply"`
 
-	rules *rules.Set // of Rules; nil before readConfig
+	rules     *rules.Set                        // of Rules; nil before readConfig
+	replies   map[job.ReplyOutcome]*rules.Reply // of Reply
+	replyBots []int64                           // those that reply, once checked
 }
 
 // The roles: what a process does.
@@ -97,6 +100,7 @@ func defaultConfig() config {
 		ClockSkew:   5 * time.Second,
 		MaxBacklog:  100_000,
 		Logging:     loggingConfig{Format: "text", Level: "info"},
+		Reply:       replyConfig{Within: 10 * time.Minute},
 	}
 }
 
@@ -144,6 +148,9 @@ func readConfig(path string, overrides map[string]string) (config, error) {
 		return c, err
 	}
 	if c.rules, err = compileRules(path, data, c.Rules); err != nil {
+		return c, err
+	}
+	if c.replies, err = compileReplies(path, data, c.Reply); err != nil {
 		return c, err
 	}
 	for _, o := range overridable {
@@ -226,6 +233,9 @@ func (c *config) check() error {
 	} else if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return mistake("listen: %q is no port, give 1 to 65535", port)
 	}
+	if err := c.checkReply(); err != nil {
+		return err
+	}
 	if c.Role == roleWorker {
 		c.Bots = nil // their secrets are the ingress's
 	} else if err := c.checkBots(); err != nil {
@@ -272,7 +282,7 @@ func (c *config) checkDurations() error {
 		value time.Duration
 	}{
 		{"crm.settle", c.CRM.Settle}, {"crm.key_validity", c.CRM.KeyValidity}, {"lease", c.Lease},
-		{"call_timeout", c.CallTimeout}, {"retry.first", c.Retry.First}, {"retry.max", c.Retry.Max}, {"clock_skew", c.ClockSkew},
+		{"call_timeout", c.CallTimeout}, {"retry.first", c.Retry.First}, {"retry.max", c.Retry.Max}, {"clock_skew", c.ClockSkew}, {"reply.within", c.Reply.Within},
 	} {
 		if d.value > longest {
 			return mistake("%s: %s, give at most a year (8760h)", d.key, d.value)

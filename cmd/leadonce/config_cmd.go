@@ -62,6 +62,9 @@ func configCommand() *cobra.Command {
 		for _, b := range config.Bots {
 			fmt.Fprintf(out, "bot %d: deliveries to POST /telegram/%d on %s, %d secret(s)\n", b.ID, b.ID, config.Listen, len(b.Secrets))
 		}
+		if len(config.replyBots) > 0 {
+			fmt.Fprintf(out, "replies: %s; within %s\n", toldOutcomes(config), config.Reply.Within)
+		}
 		fmt.Fprintf(out, "role: %s\ncrm: %s, class %s\nlog: %s, data in %s\n", config.Role, config.CRM.Connector, config.CRM.Class, config.Log, config.DataDir)
 		return nil
 	}

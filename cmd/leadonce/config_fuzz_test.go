@@ -21,7 +21,7 @@ const canary = "c4nary_Tweet-0815"
 
 // onPlace is how every mistake begins: with the file, and with the line where
 // there is one, or with the key.
-var onPlace = regexp.MustCompile(`^(fuzz\.yaml:[1-9][0-9]*: |fuzz\.yaml: |(listen|data_dir|log|bots|crm|workers|lease|call_timeout|retry|clock_skew|max_backlog|tls|trusted_proxies|logging)(\[[0-9]+\])?(\.[a-z_]+)?(\[[0-9]+\])?(:| is | must ))`)
+var onPlace = regexp.MustCompile(`^(fuzz\.yaml:[1-9][0-9]*: |fuzz\.yaml: |(listen|data_dir|log|bots|crm|workers|lease|call_timeout|retry|clock_skew|max_backlog|reply|tls|trusted_proxies|logging)(\[[0-9]+\])?(\.[a-z_]+)?(\[[0-9]+\])?(:| is | must ))`)
 
 // FuzzConfig: what is not read is refused in one line that names the place and
 // repeats no value. What is read and checked can be served.
@@ -36,7 +36,7 @@ func FuzzConfig(f *testing.F) {
 		"bots: [{id: 1, secrets: [\"${FUZZ_SECRET}\", ${FUZZ_WRONG}]}]\ncrm: {connector: crmsim, url: 'https://u:p@[::1]:1/?x', class: upsert}\n",
 		"bots:\n- {id: 2, secrets: [a, b]}\n- id: 0x10\n  secrets: ['c']\ncrm: {connector: crmsim, url: ${FUZZ_URL}, class: idempotency_key, key_validity: 1h0m, settle: 1ms}\nlease: 25s\nclock_skew: 0s\nretry: {attempts: 1, first: 1ns, max: 1ns}\ntls: {cert_file: a, key_file: b}\ntrusted_proxies: [10.0.0.0/8, 'fe80::/10']\nlogging: {format: json, level: debug}\n",
 		"bots: [{id: 1, secrets: [a]}]\ncrm: {connector: crmsim, url: http://h, class: none}\nlog: memory\nlisten: ':0'\nlease: 8760h\nmax_backlog: 1\nworkers: 1000\n",
-		"%YAML 1.2\n--- !!map\nlog: !!bool yes\nworkers: !!int '3'\ndata_dir: >2\n  x\ncall_timeout: *t\n? lease\n: 1s\n<<: {log: x}\n", "listen: |x\n  y\n", "log: \"\\q\"\n",
+		"%YAML 1.2\n--- !!map\nlog: !!bool yes\nworkers: !!int '3'\ndata_dir: >2\n  x\ncall_timeout: *t\n? lease\n: 1s\n<<: {log: x}\n", "listen: |x\n  y\n", "log: \"\\q\"\n", "reply: {done: [x]}\n", "bots: [{id: 1, secrets: [a]}]" + crm + "reply:\n  done: \"${user.name}\"\n  within: 0\n",
 	} {
 		f.Add([]byte(seed), uint16(strings.IndexByte(seed, ' ')+1))
 	}

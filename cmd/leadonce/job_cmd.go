@@ -211,32 +211,55 @@ func jobShowCommand() *cobra.Command {
 				return err
 			}
 		}
-		return withModels(c, read, func(ctx context.Context, models *projections.Store, _ eventlog.Log) error {
+		return withModels(c, read, func(ctx context.Context, models *projections.Store, log eventlog.Log) error {
 			j, err := models.Job(ctx, args[0])
-			switch {
-			case errors.Is(err, projections.ErrNoJob):
+			if errors.Is(err, projections.ErrNoJob) {
 				return fmt.Errorf("%s: no such job; `leadonce job list` shows what there is", args[0])
-			case err != nil:
-				return err
-			case out.json():
-				return writeJSON(c.OutOrStdout(), j)
-			default:
-				return writeJob(c.OutOrStdout(), j)
 			}
+			if err != nil {
+				return err
+			}
+			reply, err := readReply(ctx, log, j.Key)
+			if err != nil {
+				return err
+			}
+			if out.json() {
+				return writeJSON(c.OutOrStdout(), repliedJob{j, reply})
+			}
+			return writeJob(c.OutOrStdout(), j, reply)
 		})
 	}
 	return c
 }
 
-// writeJob shows every field that has something to say.
-func writeJob(w io.Writer, j projections.Job) error {
-	data, err := json.Marshal(j)
+// repliedJob is a job with the reply to its person.
+type repliedJob struct {
+	projections.Job
+	Reply *shownReply `json:"reply,omitempty"`
+}
+
+// writeJob shows every field that has something to say, of the job and of the reply.
+func writeJob(w io.Writer, j projections.Job, reply *shownReply) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if err := writeFields(t, "", j); err != nil {
+		return err
+	}
+	if reply != nil {
+		if err := writeFields(t, "reply.", reply); err != nil {
+			return err
+		}
+	}
+	return t.Flush()
+}
+
+// writeFields writes a line for each member of v as JSON.
+func writeFields(w io.Writer, prefix string, v any) error {
+	data, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
 	dec := json.NewDecoder(strings.NewReader(string(data)))
 	dec.UseNumber() // ids of 64 bits stay exact
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if _, err := dec.Token(); err != nil {
 		return err
 	}
@@ -249,7 +272,7 @@ func writeJob(w io.Writer, j projections.Job) error {
 		if err := dec.Decode(&value); err != nil {
 			return err
 		}
-		fmt.Fprintf(t, "%s\t%v\n", name, value)
+		fmt.Fprintf(w, "%s%s\t%v\n", prefix, name, value)
 	}
-	return t.Flush()
+	return nil
 }

@@ -87,12 +87,12 @@ func readRules(path string) (*rules.Set, int64, error) {
 }
 
 // checkRuleNumbers refuses numbers that YAML would change in silence before they are
-// expressions: 0123 would become 83.
+// expressions or texts: 0123 would become 83.
 func checkRuleNumbers(path string, data []byte) error {
 	within := false
 	for _, t := range lexer.Tokenize(string(data)) {
 		if t.Position.Column == 1 && t.Next != nil && t.Next.Type == token.MappingValueType {
-			within = t.Value == "rules"
+			within = t.Value == "rules" || t.Value == "reply"
 		}
 		switch t.Type {
 		case token.FloatType, token.InfinityType, token.NanType, token.BinaryIntegerType, token.OctetIntegerType, token.HexIntegerType:
@@ -107,14 +107,10 @@ func checkRuleNumbers(path string, data []byte) error {
 // compileRules makes a mistake in the rules one of the file, with its line there.
 func compileRules(path string, data []byte, list []rules.Rule) (*rules.Set, error) {
 	set, err := rules.New(path, list)
-	var wrong *rules.Error
-	if errors.As(err, &wrong) {
-		if line := lineOf(data, wrong.Path); line > 0 {
-			wrong.Source = fmt.Sprintf("%s:%d", path, line)
-		}
-		return nil, mistake("%v", wrong)
+	if err != nil {
+		return nil, onLine(path, data, err)
 	}
-	return set, err
+	return set, nil
 }
 
 // lineOf is the line of the value at a path such as rules[2].when, or of the

@@ -21,7 +21,7 @@ import (
 type site struct {
 	t      *testing.T
 	dir    string
-	env    []string // more of it, for run
+	env    []string // more of it, for what is started from then on
 	crm    *program
 	crmURL string
 }
@@ -71,7 +71,7 @@ func (s *site) write(name, text string) {
 // launch starts leadonce, and sees to its end.
 func (s *site) launch(args ...string) *program {
 	s.t.Helper()
-	p, err := launch(s.dir, own("TELEGRAM_WEBHOOK_SECRET="+secret), "leadonce", args...)
+	p, err := launch(s.dir, own(append(s.env, "TELEGRAM_WEBHOOK_SECRET="+secret)...), "leadonce", args...)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -20,6 +20,8 @@ func TestTheFirstOneIsNoGrowth(t *testing.T) {
 		`leadonce_events_total{event="ReceiptConflicted"} 0`,
 		`leadonce_deliveries_total{bot="7",result="unauthorized"} 0`,
 		`leadonce_deliveries_total{bot="7",result="unavailable"} 0`,
+		`leadonce_replies_total{result="sent"} 0`,
+		`leadonce_replies_total{result="unknown"} 0`,
 	} {
 		if !strings.Contains(answer.Body.String(), want) {
 			t.Errorf("no series %s", want)

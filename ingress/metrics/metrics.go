@@ -11,6 +11,7 @@ import (
 
 	"github.com/leadonce/leadonce/engine"
 	"github.com/leadonce/leadonce/engine/job"
+	"github.com/leadonce/leadonce/ingress/reply"
 	"github.com/leadonce/leadonce/ingress/telegram"
 )
 
@@ -34,6 +35,7 @@ type Metrics struct {
 	receiptsClash prometheus.Counter
 	keysClash     prometheus.Counter
 	troubles      prometheus.Counter
+	replies       *prometheus.CounterVec // result
 }
 
 var _ engine.Observer = (*Metrics)(nil)
@@ -52,15 +54,19 @@ func New() *Metrics {
 		receiptsClash: counter("receipts_conflicted_total", "Incidents: a CRM id that contradicts what is recorded."),
 		keysClash:     counter("keys_conflicted_total", "Incidents: another update under a key that was taken."),
 		troubles:      counter("troubles_total", "Steps of the engine that could not be done and are tried again."),
+		replies:       counters("replies_total", "Replies to people by result.", "result"),
 	}
 	m.registry.MustRegister(
 		m.deliveries, m.delivering, m.appending, m.accepted, m.events, m.calling, m.reconciling,
-		m.receiptsClash, m.keysClash, m.troubles,
+		m.receiptsClash, m.keysClash, m.troubles, m.replies,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	// A series that is born at 1 has never grown: alarms need it at 0.
 	for _, name := range job.EventNames() {
 		m.events.WithLabelValues(name)
+	}
+	for _, result := range reply.Results() {
+		m.replies.WithLabelValues(string(result))
 	}
 	return m
 }
@@ -103,6 +109,9 @@ func (m *Metrics) Delivered(d telegram.Delivery) {
 	m.deliveries.WithLabelValues(bot, string(d.Result)).Inc()
 	m.delivering.WithLabelValues(string(d.Result)).Observe(d.Took.Seconds())
 }
+
+// Replied is for reply.Config.Observe.
+func (m *Metrics) Replied(t reply.Told) { m.replies.WithLabelValues(string(t.Result)).Inc() }
 
 // Gauges are what others know and a scrape asks for. Each function is called at
 // every scrape, at the same time as anything else, and must be quick; one that
