@@ -47,14 +47,16 @@ func TestThereAndBack(t *testing.T) {
 
 	must(t, cluster, "update-1-0", event(500))
 	must(t, cluster, "operation-x", event(501))
+	must(t, cluster, "reply-1-0", event(502))
+	must(t, cluster, "bot-1", event(503))
 	server.Inject(kurrentdbtest.Fault{Point: kurrentdbtest.ReadCut, Probability: 0.3, After: 40})
 	counts, err := copyAll(t.Context(), cluster, old)
-	if err != nil || counts.Events != 122 || counts.Found != 120 {
-		t.Errorf("counts %+v, error %v; want 122 events, 120 of them found", counts, err)
+	if err != nil || counts.Events != 124 || counts.Found != 120 {
+		t.Errorf("counts %+v, error %v; want 124 events, 120 of them found", counts, err)
 	}
 	server.ClearFaults()
 	equal(t, cluster, old)
-	if counts, err := copyAll(t.Context(), cluster, memory.New()); err != nil || counts.Events != 122 {
+	if counts, err := copyAll(t.Context(), cluster, memory.New()); err != nil || counts.Events != 124 {
 		t.Errorf("counts %+v, error %v", counts, err)
 	}
 }

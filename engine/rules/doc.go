@@ -1,6 +1,8 @@
 // Package rules says which updates ask for a lead, and with which fields: a list of
 // rules that its owner writes, and behind it the defaults.
 //
+// Replies to people are texts with expressions over the same names.
+//
 // The first rule whose condition holds decides. Where none does, Default decides:
 // a message in a private chat that has something to say is a lead.
 //
