@@ -203,7 +203,7 @@ func TestAReplyThatHangsHoldsUpNothing(t *testing.T) {
 		t.Errorf("%d requests, want the one that hangs", n)
 	}
 	s.terminate(v.program) // the grace ends the request
-	if _, out, _ := s.run("audit", "verify"); !strings.Contains(out, "replies: 0 sent, 0 refused,") {
+	if _, out, _ := s.run("audit", "verify"); !strings.Contains(out, "replies: 0 sent, 0 refused, 1 unknown, 0 claimed") {
 		t.Errorf("the audit prints\n%s", out)
 	}
 }

@@ -163,20 +163,29 @@ func (r *replier) send(ctx context.Context, a answer) job.Event {
 	}
 }
 
+// farewell is how long the record of a request may take that was cut at the end.
+const farewell = 5 * time.Second
+
 // record appends the ending behind the claim, for as long as it takes. What cannot be
 // recorded leaves a claim, which nobody sends again.
 func (r *replier) record(a answer, ending job.Event) {
+	ctx := r.calls
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), farewell)
+		defer cancel()
+	}
 	defer func() {
 		result, reason := resultOf(ending)
 		r.end(a, result, reason)
 	}()
 	proposed, err := r.propose(ending)
 	for err == nil {
-		_, err = r.Log.Append(r.calls, a.key.ReplyStream(), eventlog.Exactly(0), proposed)
+		_, err = r.Log.Append(ctx, a.key.ReplyStream(), eventlog.Exactly(0), proposed)
 		if err == nil || eventlog.IsConflict(err) {
 			break
 		}
-		err = r.Clock.Sleep(r.calls, engine.TroublePause)
+		err = r.Clock.Sleep(ctx, engine.TroublePause)
 	}
 	if err != nil {
 		r.Logger.Error("what became of a reply is not recorded", "stream", a.key.ReplyStream(), "error", err)

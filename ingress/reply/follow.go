@@ -24,6 +24,7 @@ type replier struct {
 	checkpoint eventlog.Checkpoint // of an event of a job
 	saved      time.Time
 	notBefore  time.Time // Telegram asked to be left alone until then
+	stuck      bool      // nothing was handled since trouble was told
 }
 
 // saveEvery bounds what a restart reads again.
@@ -48,7 +49,10 @@ func Run(ctx, calls context.Context, c Config) error {
 			err = r.Log.Subscribe(ctx, r.checkpoint.Position, r.handle)
 		}
 		if ctx.Err() == nil {
-			r.Logger.Warn("replies stand still, they are tried again", "bot", c.Bot.Bot(), "error", err)
+			if !r.stuck {
+				r.Logger.Warn("replies stand still, they are tried again", "bot", c.Bot.Bot(), "error", err)
+			}
+			r.stuck = true
 			_ = c.Clock.Sleep(ctx, engine.TroublePause)
 		}
 	}
@@ -67,7 +71,7 @@ func (r *replier) handle(ctx context.Context, e eventlog.Recorded) error {
 			return err
 		}
 	}
-	r.checkpoint = eventlog.CheckpointOf(e)
+	r.checkpoint, r.stuck = eventlog.CheckpointOf(e), false
 	if now := r.Clock.Now(); now.Sub(r.saved) >= saveEvery {
 		r.saved = now
 		r.save()
