@@ -152,13 +152,13 @@ type Telling struct {
 
 // Evolve is the telling after one more event of the job.
 func (t Telling) Evolve(e Event, at time.Time) Telling {
-	if s, _ := Due(e, at); s != Unchanged { // else a note, by which nothing changes for the person
+	if s, _ := Due(e, time.Time{}); s != Unchanged { // else a note, by which nothing changes for the person
 		t.Outcome, t.At = "", t.EventCount
 		if o, ok := OutcomeOf(e); ok {
 			t.Outcome = o
 		}
 	}
-	if r, ok := e.(ReconciliationNeeded); ok && !r.DoubtedUntil.IsZero() {
+	if r, _ := e.(ReconciliationNeeded); !r.DoubtedUntil.IsZero() {
 		t.Doubted = true
 	}
 	t.State = t.State.Evolve(e, at)

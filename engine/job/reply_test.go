@@ -29,6 +29,9 @@ func TestOutcomeOfEveryEvent(t *testing.T) {
 			t.Errorf("%#v tells of %q, %t; want %q", c.event, got, ok, c.want)
 		}
 	}
+	if all := ReplyOutcomes(); !slices.Equal(all, []ReplyOutcome{"done", "dead_letter", "needs_reconciliation", "shared", "no_effect"}) {
+		t.Errorf("the outcomes are %v", all)
+	}
 	told := map[ReplyOutcome]bool{}
 	for _, e := range append(jobEvents(t), OperationReserved{}, ReplyClaimed{}, ReplySent{}, ReplyRefused{}, ReplyUnknown{}, PendingUpdatesDropped{}) {
 		if o, ok := OutcomeOf(e); ok {
@@ -68,8 +71,15 @@ func TestAReplyIsClaimedOnceAndEndsOnce(t *testing.T) {
 		}
 		for _, e := range events {
 			if err := r.Allows(e); err != nil {
-				if !strings.Contains(err.Error(), e.Name()) {
-					t.Errorf("the error %q does not name the event", err)
+				want := e.Name() + " is not allowed on a reply that is " + string(r.Phase)
+				if r.Phase == NoReply {
+					want = e.Name() + " is not allowed before a claim"
+				}
+				if e == (LeadConfirmed{}) {
+					want = "LeadConfirmed is no event of a reply"
+				}
+				if err.Error() != want {
+					t.Errorf("the error is %q, want %q", err, want)
 				}
 				continue
 			}
@@ -151,6 +161,9 @@ func TestOnlyTheStandingOutcomeIsTold(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s: told is %q, want %q", name, got, c.want)
+		}
+		if told.LastEventAt != epoch || told.EventCount != uint64(len(c.events)+1) {
+			t.Errorf("%s: the job is not folded: %+v", name, told.State)
 		}
 		if told.State.Chat = 0; told.Tells(told.At) {
 			t.Errorf("%s: it is told to nobody", name)
