@@ -56,6 +56,11 @@ func (e *Engine) start(ctx context.Context, s job.State) (time.Time, error) {
 	if now.Before(s.NotBefore) {
 		return s.NotBefore, nil
 	}
+	step, finished := s.NextStep(e.steps.names())
+	if finished {
+		_, err := e.record(ctx, s, s.Finish(job.Signature{})...)
+		return time.Time{}, err
+	}
 	plan := s.Bind(e.Plan(s.Key, s.AsUpdate()))
 	if ending := job.Start(plan); len(ending) > 0 {
 		_, err := e.record(ctx, s, ending...)
@@ -73,7 +78,11 @@ func (e *Engine) start(ctx context.Context, s job.State) (time.Time, error) {
 			return again, err
 		}
 	}
-	return time.Time{}, e.attempt(ctx, s, plan)
+	if doubts := s.GoOnDoubting(e.Worker, plan, step, now, e.rulesOf(step)); len(doubts) > 0 {
+		_, err := e.record(ctx, s, doubts...)
+		return time.Time{}, err
+	}
+	return time.Time{}, e.attempt(ctx, s, plan, step)
 }
 
 // recover takes a claim for lost whose lease is over.
@@ -82,7 +91,7 @@ func (e *Engine) recover(ctx context.Context, s job.State) (time.Time, error) {
 	if expires := s.ExpiresAt(e.Policy); now.Before(expires) {
 		return expires, nil
 	}
-	_, err := e.record(ctx, s, s.Expire(now, e.share(), e.rules)...)
+	_, err := e.record(ctx, s, s.Expire(now, e.share(), e.rulesOf(s.Step))...)
 	return time.Time{}, err
 }
 

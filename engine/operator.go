@@ -19,7 +19,7 @@ func (e *Engine) Resolve(ctx context.Context, key job.Key, crmID string, by job.
 func (e *Engine) ResolveAbsent(ctx context.Context, key job.Key, by job.Signature) (job.State, error) {
 	told := e.Clock.Now()
 	return e.operate(ctx, key, func(s job.State) ([]job.Event, error) {
-		return s.ResolveAbsent(told, by, e.rules)
+		return s.ResolveAbsent(told, by, e.rulesOf(s.Step))
 	})
 }
 
@@ -43,15 +43,18 @@ func (e *Engine) Doubt(ctx context.Context, stream string, by job.Signature) (do
 			return false, err
 		}
 		plan := s.Bind(e.Plan(s.Key, s.AsUpdate()))
-		may := s.Phase != job.Pending
-		if !may && len(job.Start(plan)) == 0 {
+		step, may, finished := s.Step, s.Phase != job.Pending, false
+		if !may {
+			step, finished = s.NextStep(e.steps.names())
+		}
+		if !may && !finished && len(job.Start(plan)) == 0 {
 			if may = plan.BusinessKey == s.Key.String(); !may {
 				may, _, err = e.reserve(ctx, s, plan)
 			}
 		}
 		if may && err == nil {
 			var events []job.Event
-			if events, err = s.Doubt(plan, e.Clock.Now(), by, e.rules); err == nil {
+			if events, err = s.Doubt(plan, step, e.Clock.Now(), by, e.rulesOf(step)); err == nil {
 				_, err = e.record(ctx, s, events...)
 			}
 		}

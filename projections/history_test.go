@@ -139,7 +139,7 @@ func randomStart(pick int, s *subject, now time.Time) []job.Event {
 	case !plan.Effect:
 		return job.Start(plan)
 	default:
-		return []job.Event{s.state.ClaimBy("worker-1", plan, now, policy)}
+		return []job.Event{s.state.ClaimBy("worker-1", plan, "", now, policy)}
 	}
 }
 

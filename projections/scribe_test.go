@@ -93,7 +93,7 @@ func (w *scribe) receiveAs(t failer, u job.Update, key job.Key) *subject {
 func (w *scribe) claim(t failer, s *subject) {
 	t.Helper()
 	plan := job.DefaultPlan(s.key, s.update)
-	w.tell(t, s, s.state.ClaimBy("worker-1", plan, w.now, policy))
+	w.tell(t, s, s.state.ClaimBy("worker-1", plan, "", w.now, policy))
 }
 
 // finish takes the job from its acceptance to its lead.

@@ -26,6 +26,7 @@ var wires = []wire{
 	{"AttemptNotApplied.v1", true, into[AttemptNotApplied]},
 	{"OutcomeUnknown.v1", true, into[OutcomeUnknown]},
 	{"ReconciliationNeeded.v1", true, into[ReconciliationNeeded]},
+	{"StepConfirmed.v1", true, into[StepConfirmed]},
 	{"LeadConfirmed.v1", true, into[LeadConfirmed]},
 	{"ReceiptConflicted.v1", true, into[ReceiptConflicted]},
 	{"NoEffectNeeded.v1", true, into[NoEffectNeeded]},

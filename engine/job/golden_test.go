@@ -41,6 +41,7 @@ func goldens() map[string]Event {
 		"OutcomeUnknown.v1":             OutcomeUnknown{Reason: "time-out <a&b>", NotBefore: at},
 		"ReconciliationNeeded.v1":       ReconciliationNeeded{Reason: "time-out", NotBefore: at},
 		"ReconciliationNeeded.v1.human": ReconciliationNeeded{Reason: "2 leads", Human: true},
+		"StepConfirmed.v1":              StepConfirmed{Step: "contact", CRMID: "C-7", How: ByOperator, By: "ann", Reason: "seen in the CRM"},
 		"LeadConfirmed.v1":              LeadConfirmed{CRMID: "4711", How: ByOperator, By: "ann", Reason: "seen"},
 		"LeadConfirmed.v1.minimal":      LeadConfirmed{CRMID: "4711", How: ByLate},
 		"ReceiptConflicted.v1":          ReceiptConflicted{CRMID: "4712", Confirmed: "4711"},

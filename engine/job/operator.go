@@ -32,7 +32,8 @@ func (s State) refuse(act, hint string) error {
 	return &NotAllowedError{Key: s.Key, Now: s.Now(), Act: act, Hint: hint}
 }
 
-// Resolve records the operator's word that the lead exists as crmID.
+// Resolve records the operator's word that the lead, or what the step that the job
+// stands at makes, exists as crmID.
 func (s State) Resolve(crmID string, g Signature) ([]Event, error) {
 	if err := g.check(); err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func (s State) Resolve(crmID string, g Signature) ([]Event, error) {
 	if s.Phase != NeedsReconciliation {
 		return nil, s.refuse("reconcile", "only needs_reconciliation waits for an answer; see job show")
 	}
-	return []Event{LeadConfirmed{CRMID: crmID, How: ByOperator, By: g.By, Reason: g.Reason}}, nil
+	return []Event{made(s.Step, crmID, ByOperator, g)}, nil
 }
 
 // ResolveAbsent records the operator's word that no lead was made, so that a
@@ -72,13 +73,17 @@ func (s State) Requeue(g Signature) ([]Event, error) {
 	return []Event{JobRequeued(g)}, nil
 }
 
-// Discard gives a job up. A claimed one is refused: its request is under way.
+// Discard gives a job up. A claimed one is refused: its request is under way. One
+// whose lead is made, and what belongs to it is not, is done without it.
 func (s State) Discard(g Signature) ([]Event, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
 	switch s.Phase {
 	case Pending, NeedsReconciliation:
+		if _, ok := s.Has(LeadStep); ok {
+			return s.Finish(g), nil
+		}
 		return []Event{JobDeadLettered{Reason: "discarded: " + g.Reason, By: g.By}}, nil
 	case Claimed:
 		return nil, s.refuse("discard", "a worker is calling the CRM; try again when its claim is over")
@@ -92,7 +97,7 @@ func (s State) Discard(g Signature) ([]Event, error) {
 // Doubt records that requests may have been made for an open job by processes
 // whose events this log does not have because it was restored. The job is then
 // reconciled before anything is sent, as if the last of them left now.
-func (s State) Doubt(plan Plan, now time.Time, g Signature, r Rules) ([]Event, error) {
+func (s State) Doubt(plan Plan, step string, now time.Time, g Signature, r Rules) ([]Event, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
@@ -105,7 +110,7 @@ func (s State) Doubt(plan Plan, now time.Time, g Signature, r Rules) ([]Event, e
 	}
 	switch s.Phase {
 	case Pending:
-		return []Event{s.ClaimBy("operator "+g.By, plan, now, r.Policy), doubt}, nil
+		return []Event{s.ClaimBy("operator "+g.By, plan, step, now, r.Policy), doubt}, nil
 	case Claimed, NeedsReconciliation:
 		return []Event{doubt}, nil
 	default:

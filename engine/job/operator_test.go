@@ -108,7 +108,7 @@ func TestT84_ARequeuedJobStaysOneOperation(t *testing.T) {
 	key := Key{Bot: 7, Update: 42}
 	plan := Plan{Effect: true, Action: CreateLead, BusinessKey: key.String()}
 	s := fold(UpdateReceived{Key: key})
-	first := s.ClaimBy("w", plan, epoch, patient)
+	first := s.ClaimBy("w", plan, "", epoch, patient)
 	s = s.Evolve(first, epoch).Evolve(ReconciliationNeeded{Reason: "cut", Human: true}, epoch)
 	for _, act := range []func(Signature) ([]Event, error){s.Discard, s.Evolve(JobDeadLettered{}, epoch).Requeue} {
 		events, err := act(ann)
@@ -120,7 +120,7 @@ func TestT84_ARequeuedJobStaysOneOperation(t *testing.T) {
 	if s.Phase != Pending || s.Requeues != 1 || s.Spent != 0 || s.LastOperator != "ann" || !s.Ambiguous || s.Human {
 		t.Errorf("requeued as %+v", s)
 	}
-	again := s.ClaimBy("w", plan, epoch, patient)
+	again := s.ClaimBy("w", plan, "", epoch, patient)
 	if again.OperationID != first.OperationID {
 		t.Errorf("the operation changed from %s to %s", first.OperationID, again.OperationID)
 	}
@@ -145,7 +145,7 @@ func TestADoubtIsReconciledBeforeAnythingIsSent(t *testing.T) {
 		c.want.Reason, c.want.DoubtedUntil = "doubted by ann: seen in the CRM", epoch
 		for _, phase := range append([]Phase{""}, Phases...) {
 			s := State{Phase: phase, Key: Key{Bot: 7, Update: 42}, Human: c.human, Attempts: 1}
-			got, err := s.Doubt(plan, epoch, ann, Rules{patient, capabilities[c.can]})
+			got, err := s.Doubt(plan, "", epoch, ann, Rules{patient, capabilities[c.can]})
 			want := []Event{c.want}
 			switch phase {
 			case Pending:
@@ -164,7 +164,7 @@ func TestADoubtIsReconciledBeforeAnythingIsSent(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("%s, in %s:\n%+v, %v, want\n%+v", name, phase, got, err, want)
 			}
-			if _, err := s.Doubt(plan, epoch, Signature{By: "ann"}, Rules{patient, capabilities[c.can]}); err == nil {
+			if _, err := s.Doubt(plan, "", epoch, Signature{By: "ann"}, Rules{patient, capabilities[c.can]}); err == nil {
 				t.Errorf("in %s: doubted without a reason", phase)
 			}
 		}

@@ -116,7 +116,7 @@ func (l *life) step(t *rapid.T) {
 	case s.Phase == job.Pending && act == 4:
 		l.act(s.Discard(operator))
 	case s.Phase == job.Pending:
-		l.record(s.ClaimBy("worker-1", job.DefaultPlan(l.key, s.AsUpdate()), l.now, policy))
+		l.record(s.ClaimBy("worker-1", job.DefaultPlan(l.key, s.AsUpdate()), "", l.now, policy))
 	case s.Phase == job.Claimed && act == 3:
 		l.record(job.Renew(l.now, policy))
 	case s.Phase == job.Claimed && act == 4:
