@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/leadonce/leadonce/engine/eventlog"
@@ -61,7 +62,14 @@ func (e *Engine) start(ctx context.Context, s job.State) (time.Time, error) {
 		_, err := e.record(ctx, s, s.Finish(job.Signature{})...)
 		return time.Time{}, err
 	}
-	plan := s.Bind(e.Plan(s.Key, s.AsUpdate()))
+	plan, err := e.plan(ctx, s)
+	if IsStopped(err) { // of a newer release, which goes on
+		e.Observer.Troubled(s.Key.Stream(), fmt.Errorf("its chat or series: %w", err))
+		return e.patience(s, now), nil
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
 	if ending := job.Start(plan); len(ending) > 0 {
 		_, err := e.record(ctx, s, ending...)
 		return time.Time{}, err

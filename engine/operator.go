@@ -42,7 +42,10 @@ func (e *Engine) Doubt(ctx context.Context, stream string, by job.Signature) (do
 		if err != nil || s.Phase.Final() {
 			return false, err
 		}
-		plan := s.Bind(e.Plan(s.Key, s.AsUpdate()))
+		plan, err := e.plan(ctx, s)
+		if err != nil && !eventlog.IsConflict(err) {
+			return false, err
+		}
 		step, may, finished := s.Step, s.Phase != job.Pending, false
 		if !may {
 			step, finished = s.NextStep(e.steps.names())

@@ -148,14 +148,12 @@ func TestAStaleHolderReservesOverItself(t *testing.T) {
 	w.fail("create", limited)
 	w.advance(t, a, first)
 	w.time.advance(time.Minute)
-	w.plan = func(k job.Key, u job.Update) job.Plan { // a has read the job, and stops
-		w.plan = planPressesToo
+	w.meanwhile("now", func() { // a has read the job, and stops
 		mustAct(t)(b.Discard(t.Context(), first, operator))
 		mustAct(t)(b.Requeue(t.Context(), first, operator))
 		w.fail("create", refused)
 		w.advance(t, b, first)
-		return planPressesToo(k, u)
-	}
+	})
 	w.advance(t, a, first)
 	wantPhase(t, w, first, job.DeadLetter)
 	if !w.runUntil(engine.NewAgenda(), 24*time.Hour, b) {

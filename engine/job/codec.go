@@ -34,6 +34,8 @@ var wires = []wire{
 	{"JobDeadLettered.v1", true, into[JobDeadLettered]},
 	{"JobRequeued.v1", true, into[JobRequeued]},
 	{"OperationReserved.v1", true, into[OperationReserved]},
+	{"ChatMigrated.v1", true, into[ChatMigrated]},
+	{"SeriesJoined.v1", true, into[SeriesJoined]},
 }
 
 func into[E Event](data []byte) (Event, error) {

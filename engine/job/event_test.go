@@ -62,7 +62,10 @@ func eventNames(t *testing.T, path string) []string {
 }
 
 func TestEveryEventTypeHasOneCurrentWireName(t *testing.T) {
-	events := append(jobEventNames(t), eventNames(t, "operation.go")...)
+	events := jobEventNames(t)
+	for _, path := range []string{"operation.go", "chat.go", "series.go"} {
+		events = append(events, eventNames(t, path)...)
+	}
 	current := map[string]int{}
 	for _, w := range wires {
 		e, err := w.decode([]byte("{}"))

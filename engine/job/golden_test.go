@@ -53,6 +53,8 @@ func goldens() map[string]Event {
 		"JobDeadLettered.v1":            JobDeadLettered{Reason: "discarded: spam", By: "ann"},
 		"JobDeadLettered.v1.minimal":    JobDeadLettered{Reason: "refused: no e-mail"},
 		"JobRequeued.v1":                JobRequeued{By: "ann", Reason: "mended"},
+		"ChatMigrated.v1":               ChatMigrated{Bot: 1, From: -5, To: -1001},
+		"SeriesJoined.v1":               SeriesJoined{Job: Key{Bot: 1, Update: 3}, Opened: Key{Bot: 1, Update: 2}, SentAt: at},
 		"OperationReserved.v1":          OperationReserved{Holder: Key{Bot: 1, Update: 2, Variant: "0123456789abcdef"}, Requeues: 1},
 		"OperationReserved.v1.minimal":  OperationReserved{Holder: Key{Bot: 1, Update: 2}},
 	}

@@ -59,11 +59,13 @@ func ParseKey(s string) (Key, error) {
 	return k, nil
 }
 
-// JobStreams and OperationStreams are the prefixes of the two kinds of stream
-// that leadonce writes; other streams in the log are not its own.
+// The prefixes of the kinds of stream that the engine writes; other streams in the
+// log are not its own.
 const (
 	JobStreams       = "update-"
 	OperationStreams = "operation-"
+	ChatStreams      = "chat-"
+	SeriesStreams    = "series-"
 )
 
 // operationNamespace is the UUID namespace of operation ids. Changing it would

@@ -18,6 +18,9 @@ type Plan struct {
 	BusinessKey string
 	Fields      map[string]string // of the lead
 
+	// Series is the series that the update is of, in place of the business key.
+	Series Series
+
 	// Defer is how long after its acceptance the job lets others of the same
 	// operation go first, because they may know more.
 	Defer time.Duration

@@ -40,10 +40,12 @@ type env struct {
 	HasContact  bool `expr:"has_contact"`
 
 	message json.RawMessage // as it came; nil when the update is none
+	sent    int64           // Unix seconds; 0 when the update does not say
 }
 
 type chat struct {
 	ID       int64  `expr:"id"`
+	Origin   int64  `expr:"origin"` // its id before the group became a supergroup, or its id
 	Type     string `expr:"type"`
 	Title    string `expr:"title"`
 	Username string `expr:"username"`
@@ -91,7 +93,7 @@ func read(u job.Update) (*env, error) {
 	if e.MessageID == 0 {
 		e.MessageID = whole(pressed, "message_id")
 	}
-	e.Data = word(content, "data")
+	e.Data, e.sent = word(content, "data"), whole(content, "date")
 	if messageKinds[u.Kind] || strings.HasPrefix(u.Kind, editPrefix) {
 		e.readMessage(content)
 	}
@@ -109,7 +111,11 @@ func (e *env) readChat(u job.Update, own, pressed map[string]any) {
 	if m == nil {
 		m = pressed
 	}
-	e.Chat = chat{u.Chat, word(m, "type"), word(m, "title"), word(m, "username")}
+	origin := u.Origin
+	if origin == 0 {
+		origin = u.Chat
+	}
+	e.Chat = chat{u.Chat, origin, word(m, "type"), word(m, "title"), word(m, "username")}
 	// The Bot API always says the type. The ids of groups and channels are negative.
 	e.IsPrivate = e.Chat.Type == "private" || e.Chat.Type == "" && e.Chat.ID > 0
 }

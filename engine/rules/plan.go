@@ -92,6 +92,9 @@ func (r *rule) plan(key job.Key, u job.Update, e *env) (p job.Plan, part string,
 		return r.failure("field " + strings.TrimPrefix(part, "fields.")), part, err
 	}
 	p = job.Plan{Effect: true, Action: CreateLead, BusinessKey: business, Fields: fields}
+	if r.series > 0 && business == key.String() && u.Chat != 0 && u.User != 0 && e.sent > 0 {
+		p.Series = job.Series{Name: r.name, Window: r.series, SentAt: time.Unix(e.sent, 0).UTC()}
+	}
 	if e.Album != "" && e.Caption == "" && business != key.String() {
 		p.Defer = albumDefer
 	}

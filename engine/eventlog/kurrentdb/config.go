@@ -18,8 +18,8 @@ type Config struct {
 	Namespace string
 
 	// Streams are the prefixes of the streams that belong to the log; others are
-	// refused, since no subscription would show them. Default: "update-",
-	// "operation-" and "readiness-probe". One empty prefix stands for every stream of
+	// refused, since no subscription would show them. Default: those of
+	// the engine and of the readiness probe. One empty prefix stands for every stream of
 	// the namespace.
 	Streams []string
 
@@ -84,7 +84,7 @@ func (c Config) withDefaults() Config {
 		c.MaxAppendBytes = 8 << 20
 	}
 	if len(c.Streams) == 0 {
-		c.Streams = []string{"update-", "operation-", "readiness-probe"}
+		c.Streams = []string{"update-", "operation-", "chat-", "series-", "readiness-probe"}
 	}
 	if c.Observe == nil {
 		c.Observe = func(Notice) {}
