@@ -109,7 +109,7 @@ func message(bot, id int64, text string) job.Update {
 }
 
 func messageIn(bot, id, chat, user int64, text string) job.Update {
-	raw := fmt.Sprintf(`{"update_id":%d,"message":{"message_id":1,"date":1780000000,"chat":{"id":%d},"from":{"id":%d,"first_name":"Ada"},"text":%q}}`,
+	raw := fmt.Sprintf(`{"update_id":%d,"message":{"message_id":1,"date":1780000000,"chat":{"id":%d,"type":"private"},"from":{"id":%d,"first_name":"Ada"},"text":%q}}`,
 		id, chat, user, text)
 	u, err := job.ParseUpdate(bot, []byte(raw))
 	if err != nil {

@@ -136,7 +136,7 @@ func TestT45AMigrationIsNoLead(t *testing.T) {
 		`{"message_id":1,"chat":{"id":-1005,"type":"supergroup"},"migrate_from_chat_id":-5}`,
 	} {
 		u := update(t, 1, "message", content)
-		if p := rules.Default(u.Key(), u); p.Effect || p.Undecodable != "" {
+		if p := job.DefaultPlan(u.Key(), u); p.Effect || p.Undecodable != "" {
 			t.Errorf("%+v", p)
 		}
 		if x := s.Explain(u.Key(), u); x.Rule != "moved" {

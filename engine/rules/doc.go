@@ -1,7 +1,7 @@
 // Package rules says which updates ask for a lead, and with which fields: a list of
-// rules that its owner writes, and behind it the defaults.
+// rules that its owner writes, and behind it the defaults, job.DefaultPlan.
 //
-// The first rule whose condition holds decides. Where none does, Default decides:
+// The first rule whose condition holds decides. Where none does, those decide:
 // a message in a private chat that has something to say is a lead.
 //
 // What holds, whatever the rules are and whatever arrives:

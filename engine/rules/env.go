@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -137,7 +136,7 @@ func (e *env) readMessage(m map[string]any) {
 	text := word(m, "text")
 	e.Caption, e.Album = word(m, "caption"), word(m, "media_group_id")
 	e.Text = text + e.Caption // a message has one of them at most
-	e.Command, e.Args = command(text)
+	e.Command, e.Args = job.Command(text)
 	if e.Command == "start" {
 		e.Payload = e.Args
 	}
@@ -154,17 +153,6 @@ func (e *env) readMessage(m map[string]any) {
 		e.Contact.Name = strings.TrimSpace(e.Contact.FirstName + " " + e.Contact.LastName)
 		e.Contact.Own = e.Contact.UserID != 0 && e.Contact.UserID == e.User.ID
 	}
-}
-
-// commandForm is what Telegram's clients show as a command at the start of a text.
-var commandForm = regexp.MustCompile(`^/([A-Za-z0-9_]{1,64})(?:@[A-Za-z0-9_]{3,32})?((?:[^A-Za-z0-9_/<>@][\s\S]*)?)$`)
-
-func command(text string) (name, args string) {
-	m := commandForm.FindStringSubmatch(text)
-	if m == nil {
-		return "", ""
-	}
-	return strings.ToLower(m[1]), strings.TrimSpace(m[2])
 }
 
 func object(m map[string]any, name string) map[string]any {
