@@ -8,18 +8,20 @@ import (
 	"github.com/leadonce/leadonce/engine/job"
 )
 
-// Resolve records an operator's word that the job's lead exists.
-func (e *Engine) Resolve(ctx context.Context, key job.Key, crmID string, by job.Signature) (job.State, error) {
-	return e.operate(ctx, key, func(s job.State) ([]job.Event, error) { return s.Resolve(crmID, by) })
+// Resolve records an operator's word that the job's lead, or what another step of it
+// makes, exists.
+func (e *Engine) Resolve(ctx context.Context, key job.Key, step, crmID string, by job.Signature) (job.State, error) {
+	return e.operate(ctx, key, func(s job.State) ([]job.Event, error) { return s.Resolve(step, crmID, by) })
 }
 
-// ResolveAbsent records an operator's word that no lead was made. It is about the
+// ResolveAbsent records an operator's word that the step made nothing; without a step,
+// that there is no lead. It is about the
 // moment in which it is given: what it proves does not grow while the console is
 // paused, or while it loses races to workers that make another attempt.
-func (e *Engine) ResolveAbsent(ctx context.Context, key job.Key, by job.Signature) (job.State, error) {
+func (e *Engine) ResolveAbsent(ctx context.Context, key job.Key, step string, by job.Signature) (job.State, error) {
 	told := e.Clock.Now()
 	return e.operate(ctx, key, func(s job.State) ([]job.Event, error) {
-		return s.ResolveAbsent(told, by, e.rulesOf(s.Step))
+		return s.ResolveAbsent(step, told, by, e.rulesOf(s.Step))
 	})
 }
 

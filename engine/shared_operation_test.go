@@ -116,7 +116,7 @@ func TestTheHolderIsDiscardedWhileAmbiguous(t *testing.T) {
 	// The first is found out after all; the second can be requeued, and learns it.
 	mustAct(t)(e.Requeue(t.Context(), first, operator))
 	w.advance(t, e, first)
-	mustAct(t)(e.Resolve(t.Context(), first, "L-1", operator))
+	mustAct(t)(e.Resolve(t.Context(), first, "", "L-1", operator))
 	mustAct(t)(e.Requeue(t.Context(), second, operator))
 	w.advance(t, e, second)
 	if s := wantPhase(t, w, second, job.Done); s.ConfirmedBy != first.String() {

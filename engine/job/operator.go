@@ -32,9 +32,9 @@ func (s State) refuse(act, hint string) error {
 	return &NotAllowedError{Key: s.Key, Now: s.Now(), Act: act, Hint: hint}
 }
 
-// Resolve records the operator's word that the lead, or what the step that the job
-// stands at makes, exists as crmID.
-func (s State) Resolve(crmID string, g Signature) ([]Event, error) {
+// Resolve records the operator's word that what the step makes exists as crmID. The step
+// is the one that the job stands at; empty for the lead.
+func (s State) Resolve(step, crmID string, g Signature) ([]Event, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
@@ -44,17 +44,32 @@ func (s State) Resolve(crmID string, g Signature) ([]Event, error) {
 	if s.Phase != NeedsReconciliation {
 		return nil, s.refuse("reconcile", "only needs_reconciliation waits for an answer; see job show")
 	}
+	if err := s.standsAt(step); err != nil {
+		return nil, err
+	}
 	return []Event{made(s.Step, crmID, ByOperator, g)}, nil
 }
 
-// ResolveAbsent records the operator's word that no lead was made, so that a
-// new attempt is made. It is refused while a request may still arrive.
-func (s State) ResolveAbsent(now time.Time, g Signature, r Rules) ([]Event, error) {
+// standsAt refuses an answer about another step than the one in question: who looked
+// for the lead has not looked for its contact.
+func (s State) standsAt(step string) error {
+	if StepKey(s.OperationID, step) == StepKey(s.OperationID, s.Step) {
+		return nil
+	}
+	return s.refuse("reconcile", fmt.Sprintf("it stands at its step %s: look for what that makes, and give --step %s", s.Step, s.Step))
+}
+
+// ResolveAbsent records the operator's word that the step made nothing, so that a new
+// attempt is made. It is refused while a request may still arrive.
+func (s State) ResolveAbsent(step string, now time.Time, g Signature, r Rules) ([]Event, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
 	if s.Phase != NeedsReconciliation {
 		return nil, s.refuse("reconcile", "only needs_reconciliation waits for an answer; see job show")
+	}
+	if err := s.standsAt(step); err != nil {
+		return nil, err
 	}
 	if settled := r.Capability.SettledAt(s.LastDeadline, r.Policy); now.Before(settled) {
 		return nil, s.refuse("reconcile", fmt.Sprintf("its request can still take effect until %s; look again after that", settled.UTC().Format(time.RFC3339)))

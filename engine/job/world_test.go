@@ -289,9 +289,9 @@ func (w *world) operator(process, act int) {
 	made := w.leads[w.state.Step]
 	switch {
 	case act == 0 && len(made) > 0:
-		events, _ = w.state.Resolve(made[0], g)
+		events, _ = w.state.Resolve(w.state.Step, made[0], g)
 	case act == 0:
-		events, _ = w.state.ResolveAbsent(w.clock(process), g, w.rules())
+		events, _ = w.state.ResolveAbsent(w.state.Step, w.clock(process), g, w.rules())
 	case act == 1:
 		events, _ = w.state.Discard(g)
 	default:

@@ -153,12 +153,12 @@ func decisions(s job.State, now time.Time, r job.Rules, backwards bool) []any {
 				ask(func() any { return s.Record(fence, o, at, 0.5, r) })
 			}
 		}
-		acts(func() ([]job.Event, error) { return s.ResolveAbsent(at, operator, r) })
+		acts(func() ([]job.Event, error) { return s.ResolveAbsent("", at, operator, r) })
 		acts(func() ([]job.Event, error) { return s.Doubt(plan, "", at, operator, r) })
 	}
 	ask(func() any { return s.Unrepeatable(r) })
 	ask(func() any { return s.ExpiresAt(r.Policy) })
-	acts(func() ([]job.Event, error) { return s.Resolve("lead-1", operator) })
+	acts(func() ([]job.Event, error) { return s.Resolve("", "lead-1", operator) })
 	acts(func() ([]job.Event, error) { return s.Requeue(operator) })
 	acts(func() ([]job.Event, error) { return s.Discard(operator) })
 	for _, holder := range []job.Key{s.Key, {Bot: 7, Update: 41}} {
