@@ -23,6 +23,14 @@ const (
 // neither is certain: answer non-2xx, and the update is delivered again.
 func (e *Engine) Accept(ctx context.Context, u job.Update) (job.Key, Acceptance, error) {
 	key := u.Key()
+	if m, migrates := u.Migration(); migrates {
+		if err := e.migrate(ctx, m); err != nil {
+			// It is recorded before the update is, so one that is stored has it.
+			if stored, unread := e.Stored(ctx, u); unread != nil || !stored {
+				return key, "", err
+			}
+		}
+	}
 	holder, stored, err := e.store(ctx, u, key)
 	if err != nil {
 		return key, "", err

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/leadonce/leadonce/engine/eventlog"
@@ -56,7 +57,19 @@ func (e *Engine) start(ctx context.Context, s job.State) (time.Time, error) {
 	if now.Before(s.NotBefore) {
 		return s.NotBefore, nil
 	}
-	plan := s.Bind(e.Plan(s.Key, s.AsUpdate()))
+	step, finished := s.NextStep(e.steps.names())
+	if finished {
+		_, err := e.record(ctx, s, s.Finish(job.Signature{})...)
+		return time.Time{}, err
+	}
+	plan, err := e.plan(ctx, s)
+	if IsStopped(err) { // of a newer release, which goes on
+		e.Observer.Troubled(s.Key.Stream(), fmt.Errorf("its chat or series: %w", err))
+		return e.patience(s, now), nil
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
 	if ending := job.Start(plan); len(ending) > 0 {
 		_, err := e.record(ctx, s, ending...)
 		return time.Time{}, err
@@ -73,7 +86,11 @@ func (e *Engine) start(ctx context.Context, s job.State) (time.Time, error) {
 			return again, err
 		}
 	}
-	return time.Time{}, e.attempt(ctx, s, plan)
+	if doubts := s.GoOnDoubting(e.Worker, plan, step, now, e.rulesOf(step)); len(doubts) > 0 {
+		_, err := e.record(ctx, s, doubts...)
+		return time.Time{}, err
+	}
+	return time.Time{}, e.attempt(ctx, s, plan, step)
 }
 
 // recover takes a claim for lost whose lease is over.
@@ -82,7 +99,7 @@ func (e *Engine) recover(ctx context.Context, s job.State) (time.Time, error) {
 	if expires := s.ExpiresAt(e.Policy); now.Before(expires) {
 		return expires, nil
 	}
-	_, err := e.record(ctx, s, s.Expire(now, e.share(), e.rules)...)
+	_, err := e.record(ctx, s, s.Expire(now, e.share(), e.rulesOf(s.Step))...)
 	return time.Time{}, err
 }
 

@@ -13,8 +13,8 @@ import (
 )
 
 // attempt is claim → call → record.
-func (e *Engine) attempt(ctx context.Context, s job.State, plan job.Plan) error {
-	s, err := e.record(ctx, s, s.ClaimBy(e.Worker, plan, e.Clock.Now(), e.Policy))
+func (e *Engine) attempt(ctx context.Context, s job.State, plan job.Plan, step string) error {
+	s, err := e.record(ctx, s, s.ClaimBy(e.Worker, plan, step, e.Clock.Now(), e.Policy))
 	if err != nil {
 		return err
 	}
@@ -26,11 +26,11 @@ func (e *Engine) attempt(ctx context.Context, s job.State, plan job.Plan) error 
 		if !eventlog.IsConflict(err) {
 			e.Observer.Troubled(s.Key.Stream(), fmt.Errorf("keep a claim: %w", err))
 		}
-		return e.conclude(ctx, s, fence, job.Outcome{Class: job.NotSent, Reason: "the claim could not be kept until the request"})
+		return e.conclude(ctx, s, fence, job.Outcome{Class: job.NotSent, Step: step, Reason: "the claim could not be kept until the request"})
 	case !may:
 		return nil
 	}
-	return e.conclude(ctx, s, fence, e.call(ctx, s, plan))
+	return e.conclude(ctx, s, fence, e.call(ctx, s))
 }
 
 // renewals is how often a claim is prolonged because its time ran out before
@@ -41,13 +41,14 @@ const renewals = 3
 // not, the claim is given up.
 func (e *Engine) permit(ctx context.Context, s job.State) (job.State, bool, error) {
 	var err error
+	rules := e.rulesOf(s.Step)
 	for range renewals {
 		now := e.Clock.Now()
-		switch s.Permit(now, e.rules) {
+		switch s.Permit(now, rules) {
 		case job.MaySend:
 			return s, true, nil
 		case job.MayNever:
-			_, err = e.record(ctx, s, s.Unrepeatable(e.rules)...)
+			_, err = e.record(ctx, s, s.Unrepeatable(rules)...)
 			return s, false, err
 		}
 		if s, err = e.record(ctx, s, job.Renew(now, e.Policy)); err != nil {
@@ -69,27 +70,31 @@ func cut(reason string) string {
 	return strings.ToValidUTF8(reason[:min(len(reason), maxReason)], "")
 }
 
-// call makes the request and says what came of it.
-func (e *Engine) call(ctx context.Context, s job.State, plan job.Plan) job.Outcome {
+// call makes the request and says what came of it. The claim was permitted, so its
+// step is one of the connector's.
+func (e *Engine) call(ctx context.Context, s job.State) job.Outcome {
 	began := e.Clock.Now()
-	receipt, err := e.CRM.Create(ctx, crm.Operation{ID: s.OperationID, Fields: plan.Fields, Deadline: s.Claim.Deadline})
+	connector, _ := e.steps.named(s.Step)
+	receipt, err := connector.Create(ctx, crm.Operation{
+		ID: job.StepKey(s.OperationID, s.Step), Fields: s.Fields.Map(), Deadline: s.Claim.Deadline, Made: s.MadeIDs(),
+	})
 	if err == nil && receipt.CRMID == "" {
 		err = &crm.Error{Outcome: crm.Unknown, Reason: "a success without the lead's id"}
 	}
 	if err != nil {
 		failure := crm.Classify(err)
 		e.called(s, Create, began, failure)
-		return job.Outcome{Class: outcomeClass(failure.Outcome), Reason: cut(failure.Reason), RetryAfter: failure.RetryAfter}
+		return job.Outcome{Class: outcomeClass(failure.Outcome), Step: s.Step, Reason: cut(failure.Reason), RetryAfter: failure.RetryAfter}
 	}
 	e.called(s, Create, began, nil)
 	how := job.ByCreate
 	switch {
-	case e.CRM.Describe().Class == crm.Upsert:
+	case connector.Describe().Class == crm.Upsert:
 		how = job.ByUpsert
 	case receipt.Existing:
 		how = job.ByExists
 	}
-	return job.Outcome{Class: job.Created, CRMID: receipt.CRMID, How: how}
+	return job.Outcome{Class: job.Created, Step: s.Step, CRMID: receipt.CRMID, How: how}
 }
 
 // called tells the observer of a request, and lets a CRM rest that asks for it
@@ -129,9 +134,9 @@ const recordTries = 10
 // goes on when the context ends: what was seen must not be lost.
 func (e *Engine) conclude(ctx context.Context, s job.State, fence uint64, outcome job.Outcome) error {
 	stream := s.Key.Stream()
-	lasting := context.WithoutCancel(ctx)
+	lasting, rules := context.WithoutCancel(ctx), e.rulesOf(outcome.Step)
 	for failures := 0; ; {
-		events := s.Record(fence, outcome, e.Clock.Now(), e.share(), e.rules)
+		events := s.Record(fence, outcome, e.Clock.Now(), e.share(), rules)
 		if len(events) == 0 {
 			return nil
 		}

@@ -19,6 +19,9 @@
 // claim says: perhaps. What follows from "perhaps" depends only on what the CRM
 // guarantees (crm.Class), never on hope.
 //
+// A lead may take several effects, such as a contact and then the lead: then each has
+// its own claim, and the job goes on to the next when one is confirmed.
+//
 // No step needs memory of an earlier one: any process may take any job. The
 // Agenda finds the jobs that are due by reading the log itself. The package is
 // plain blocking code over its ports, without goroutines, timers or locks, so

@@ -97,7 +97,7 @@ func TestTheObserverIsToldWhatIsInTheLog(t *testing.T) {
 			w.run(t, e)
 			for _, key := range []job.Key{key, variant, one, two} {
 				if s := w.state(t, key); s.Human {
-					mustAct(t)(e.Resolve(t.Context(), key, "L-77", operator))
+					mustAct(t)(e.Resolve(t.Context(), key, "", "L-77", operator))
 				} else if s.Phase == job.DeadLetter {
 					mustAct(t)(e.Requeue(t.Context(), key, operator))
 				}

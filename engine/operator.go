@@ -8,18 +8,20 @@ import (
 	"github.com/leadonce/leadonce/engine/job"
 )
 
-// Resolve records an operator's word that the job's lead exists.
-func (e *Engine) Resolve(ctx context.Context, key job.Key, crmID string, by job.Signature) (job.State, error) {
-	return e.operate(ctx, key, func(s job.State) ([]job.Event, error) { return s.Resolve(crmID, by) })
+// Resolve records an operator's word that the job's lead, or what another step of it
+// makes, exists.
+func (e *Engine) Resolve(ctx context.Context, key job.Key, step, crmID string, by job.Signature) (job.State, error) {
+	return e.operate(ctx, key, func(s job.State) ([]job.Event, error) { return s.Resolve(step, crmID, by) })
 }
 
-// ResolveAbsent records an operator's word that no lead was made. It is about the
+// ResolveAbsent records an operator's word that the step made nothing; without a step,
+// that there is no lead. It is about the
 // moment in which it is given: what it proves does not grow while the console is
 // paused, or while it loses races to workers that make another attempt.
-func (e *Engine) ResolveAbsent(ctx context.Context, key job.Key, by job.Signature) (job.State, error) {
+func (e *Engine) ResolveAbsent(ctx context.Context, key job.Key, step string, by job.Signature) (job.State, error) {
 	told := e.Clock.Now()
 	return e.operate(ctx, key, func(s job.State) ([]job.Event, error) {
-		return s.ResolveAbsent(told, by, e.rules)
+		return s.ResolveAbsent(step, told, by, e.rulesOf(s.Step))
 	})
 }
 
@@ -42,16 +44,22 @@ func (e *Engine) Doubt(ctx context.Context, stream string, by job.Signature) (do
 		if err != nil || s.Phase.Final() {
 			return false, err
 		}
-		plan := s.Bind(e.Plan(s.Key, s.AsUpdate()))
-		may := s.Phase != job.Pending
-		if !may && len(job.Start(plan)) == 0 {
+		plan, err := e.plan(ctx, s)
+		if err != nil && !eventlog.IsConflict(err) {
+			return false, err
+		}
+		step, may, finished := s.Step, s.Phase != job.Pending, false
+		if !may {
+			step, finished = s.NextStep(e.steps.names())
+		}
+		if !may && !finished && len(job.Start(plan)) == 0 {
 			if may = plan.BusinessKey == s.Key.String(); !may {
 				may, _, err = e.reserve(ctx, s, plan)
 			}
 		}
 		if may && err == nil {
 			var events []job.Event
-			if events, err = s.Doubt(plan, e.Clock.Now(), by, e.rules); err == nil {
+			if events, err = s.Doubt(plan, step, e.Clock.Now(), by, e.rulesOf(step)); err == nil {
 				_, err = e.record(ctx, s, events...)
 			}
 		}

@@ -15,10 +15,10 @@ import (
 // acts are what an operator can do, each on a job of its own.
 var acts = map[string]func(*testing.T, *engine.Engine, job.Key) (job.State, error){
 	"resolve": func(t *testing.T, e *engine.Engine, k job.Key) (job.State, error) {
-		return e.Resolve(t.Context(), k, "L-77", operator)
+		return e.Resolve(t.Context(), k, "", "L-77", operator)
 	},
 	"resolve absent": func(t *testing.T, e *engine.Engine, k job.Key) (job.State, error) {
-		return e.ResolveAbsent(t.Context(), k, operator)
+		return e.ResolveAbsent(t.Context(), k, "", operator)
 	},
 	"requeue": func(t *testing.T, e *engine.Engine, k job.Key) (job.State, error) {
 		return e.Requeue(t.Context(), k, operator)
@@ -132,7 +132,7 @@ func TestAnActIsAppliedToAJobThatMoved(t *testing.T) {
 		w := newWorld(crm.None)
 		key := in(t, w, job.NeedsReconciliation)
 		w.meanwhile("append LeadAbsent", func() { w.append(t, key.Stream(), job.LeadConfirmed{CRMID: "L-1", How: job.ByLate}) })
-		if _, err := w.engine("console", 0).ResolveAbsent(t.Context(), key, operator); err == nil {
+		if _, err := w.engine("console", 0).ResolveAbsent(t.Context(), key, "", operator); err == nil {
 			t.Fatal("no error")
 		}
 		wantPhase(t, w, key, job.Done)
@@ -147,7 +147,7 @@ func TestAnActIsAppliedToAJobThatMoved(t *testing.T) {
 			w.advance(t, a, key)
 			settled(w)
 		})
-		if s, err := w.engine("console", 0).ResolveAbsent(t.Context(), key, operator); err == nil {
+		if s, err := w.engine("console", 0).ResolveAbsent(t.Context(), key, "", operator); err == nil {
 			t.Fatalf("absence is recorded of an attempt that nobody looked for: %s", s.Phase)
 		}
 		w.run(t, a)
@@ -183,14 +183,14 @@ func TestAbsenceIsBelievedWhileTheRequestCanStillArrive(t *testing.T) {
 	key, e := ambiguous(t, w, lateEffect), w.engine("console", 0)
 	until := w.time.Now().Add(w.policy.CallTimeout + settle + w.policy.ClockSkew)
 	w.time.advance(until.Sub(w.time.Now()) - time.Nanosecond)
-	if _, err := e.ResolveAbsent(t.Context(), key, operator); err == nil {
+	if _, err := e.ResolveAbsent(t.Context(), key, "", operator); err == nil {
 		t.Fatal("no error")
 	}
 	w.meanwhile("read", func() { settled(w) }) // the console is paused
-	if _, err := e.ResolveAbsent(t.Context(), key, operator); err == nil {
+	if _, err := e.ResolveAbsent(t.Context(), key, "", operator); err == nil {
 		t.Fatal("what was told before the settle time is believed after it")
 	}
-	mustAct(t)(e.ResolveAbsent(t.Context(), key, operator))
+	mustAct(t)(e.ResolveAbsent(t.Context(), key, "", operator))
 }
 
 func TestAnUnsignedAct(t *testing.T) {
@@ -221,7 +221,7 @@ func TestAnActThatFailsShowsTheJobAsItIs(t *testing.T) {
 		"outcome unknown": {"append LeadConfirmed", []fault{lostBefore, lostBefore, lostBefore}, "L-1", operator, errWeather},
 	} {
 		w.fail(c.point, c.faults...)
-		s, err := e.Resolve(t.Context(), key, c.crmID, c.by)
+		s, err := e.Resolve(t.Context(), key, "", c.crmID, c.by)
 		if err == nil || c.want != nil && !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want %v", name, err, c.want)
 		}
@@ -229,7 +229,7 @@ func TestAnActThatFailsShowsTheJobAsItIs(t *testing.T) {
 			t.Errorf("%s: shows %+v", name, s)
 		}
 	}
-	mustAct(t)(e.Resolve(t.Context(), key, "L-1", operator))
+	mustAct(t)(e.Resolve(t.Context(), key, "", "L-1", operator))
 	w.poison(t, key.Stream())
 	if s, err := e.Requeue(t.Context(), key, operator); !engine.IsStopped(err) || s.Phase != job.Done || s.Key != key {
 		t.Errorf("unreadable: %v, shows %+v", err, s)

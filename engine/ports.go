@@ -55,7 +55,7 @@ type Config struct {
 // Engine advances jobs. It is safe for concurrent use.
 type Engine struct {
 	Config
-	rules job.Rules
+	steps steps
 	pause pause
 }
 
@@ -64,8 +64,7 @@ func New(c Config) (*Engine, error) {
 	if err := c.Policy.Check(); err != nil {
 		return nil, err
 	}
-	d := c.CRM.Describe()
-	return &Engine{Config: c, rules: job.Rules{Policy: c.Policy, Capability: CapabilityOf(d)}}, nil
+	return &Engine{Config: c, steps: stepsOf(c.CRM)}, nil
 }
 
 // CapabilityOf is what a connector's description allows a job to do.

@@ -65,7 +65,7 @@ func TestALateReceiptIsDropped(t *testing.T) {
 		}, []string{"ReconciliationNeeded", "LeadConfirmed"}, job.Done},
 		"done, another id": {crm.None, func(t *testing.T, w *world, key job.Key, b *engine.Engine) {
 			expire(t, w, key)
-			act(b.Resolve(t.Context(), key, "somebody-else", operator))
+			act(b.Resolve(t.Context(), key, "", "somebody-else", operator))
 		}, []string{"ReconciliationNeeded", "LeadConfirmed", "ReceiptConflicted"}, job.Done},
 		"dead_letter": {crm.None, func(t *testing.T, w *world, key job.Key, b *engine.Engine) {
 			expire(t, w, key)

@@ -11,19 +11,21 @@ import (
 // reconcile looks an operation up whose outcome is unknown, once its last
 // request can no longer take effect.
 func (e *Engine) reconcile(ctx context.Context, s job.State) (time.Time, error) {
-	if !e.rules.Capability.CanFind { // the connector was another one then
+	rules := e.rulesOf(s.Step)
+	if !rules.Capability.CanFind { // the connector was another one then
 		_, err := e.record(ctx, s, job.ReconciliationNeeded{Reason: s.LastError, Human: true})
 		return time.Time{}, err
 	}
 	now := e.Clock.Now()
-	settled := e.rules.Capability.SettledAt(s.LastDeadline, e.Policy)
+	settled := rules.Capability.SettledAt(s.LastDeadline, e.Policy)
 	if now.Before(settled) {
 		return settled, nil
 	}
 	if until := e.pause.until(); now.Before(until) {
 		return until, nil
 	}
-	receipts, err := e.CRM.Find(ctx, s.OperationID, now.Add(e.Policy.CallTimeout))
+	connector, _ := e.steps.named(s.Step) // it can find, so there is one
+	receipts, err := connector.Find(ctx, job.StepKey(s.OperationID, s.Step), now.Add(e.Policy.CallTimeout))
 	ids := make([]string, len(receipts))
 	for i, r := range receipts {
 		if ids[i] = r.CRMID; r.CRMID == "" && err == nil {
@@ -40,7 +42,7 @@ func (e *Engine) reconcile(ctx context.Context, s job.State) (time.Time, error) 
 		return time.Time{}, err
 	}
 	e.called(s, Find, now, nil)
-	if events := s.Found(ids, now, e.rules); len(events) > 0 {
+	if events := s.Found(ids, now, rules); len(events) > 0 {
 		_, err := e.record(ctx, s, events...)
 		return time.Time{}, err
 	}

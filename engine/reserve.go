@@ -48,7 +48,7 @@ func (e *Engine) reserve(ctx context.Context, s job.State, plan job.Plan) (may b
 		})
 	case job.Blocked:
 		_, err = e.record(ctx, s, job.JobDeadLettered{
-			Reason: fmt.Sprintf("its operation belongs to %s, which was given up while its outcome was unknown", holder.Key),
+			Reason: fmt.Sprintf("its operation belongs to %s, which was given up while its outcome was unknown, or after a part of it was made", holder.Key),
 		})
 	default:
 		return false, e.patience(s, e.Clock.Now()), nil

@@ -116,7 +116,7 @@ func TestTheHolderIsDiscardedWhileAmbiguous(t *testing.T) {
 	// The first is found out after all; the second can be requeued, and learns it.
 	mustAct(t)(e.Requeue(t.Context(), first, operator))
 	w.advance(t, e, first)
-	mustAct(t)(e.Resolve(t.Context(), first, "L-1", operator))
+	mustAct(t)(e.Resolve(t.Context(), first, "", "L-1", operator))
 	mustAct(t)(e.Requeue(t.Context(), second, operator))
 	w.advance(t, e, second)
 	if s := wantPhase(t, w, second, job.Done); s.ConfirmedBy != first.String() {
@@ -148,14 +148,12 @@ func TestAStaleHolderReservesOverItself(t *testing.T) {
 	w.fail("create", limited)
 	w.advance(t, a, first)
 	w.time.advance(time.Minute)
-	w.plan = func(k job.Key, u job.Update) job.Plan { // a has read the job, and stops
-		w.plan = planPressesToo
+	w.meanwhile("now", func() { // a has read the job, and stops
 		mustAct(t)(b.Discard(t.Context(), first, operator))
 		mustAct(t)(b.Requeue(t.Context(), first, operator))
 		w.fail("create", refused)
 		w.advance(t, b, first)
-		return planPressesToo(k, u)
-	}
+	})
 	w.advance(t, a, first)
 	wantPhase(t, w, first, job.DeadLetter)
 	if !w.runUntil(engine.NewAgenda(), 24*time.Hour, b) {
@@ -282,26 +280,41 @@ func TestARequeuedHolderReservesBeforeEveryAttempt(t *testing.T) {
 	}
 }
 
-// TestAnAlbumIsManyLeads: it is one, and by the member that has the words,
-// wherever that stands; without any it does not wait for ever.
-func TestAnAlbumIsManyLeads(t *testing.T) {
+// TestT44_AnAlbumOfFive is one lead, by the member that has the words, wherever that
+// stands and though it is four seconds late; without any it does not wait for ever.
+func TestT44_AnAlbumOfFive(t *testing.T) {
 	for _, words := range []int{0, 2, 4, -1} {
-		w := newWorld(crm.None)
-		var keys []job.Key
-		for i := range 5 {
-			caption := ""
-			if i == words {
-				caption = "look"
-			}
-			keys = append(keys, w.accept(t, parse(fmt.Sprintf(`{"update_id":%d,"message":{"message_id":%d,"chat":{"id":5},"media_group_id":"g","photo":[{"file_id":"f"}],"caption":%q}}`, i, i, caption))))
+		for _, late := range []int{-1, 0, 2, 4} {
+			t.Run(fmt.Sprintf("caption on %d, late is %d", words, late), func(t *testing.T) { albumOfFive(t, words, late) })
 		}
-		b := w.run(t, w.engine("a", 0), w.engine("b", 0)).Backlog()
-		if len(w.crm.leads) != 1 || b != (engine.Backlog{}) {
-			t.Fatalf("leads %v, backlog %+v", w.crm.leads, b)
+	}
+}
+
+func albumOfFive(t *testing.T, words, late int) {
+	w := newWorld(crm.None)
+	keys := make([]job.Key, 5)
+	arrives := func(i int) {
+		caption := ""
+		if i == words {
+			caption = "look"
 		}
-		if words >= 0 && w.state(t, keys[words]).CRMID == "" {
-			t.Errorf("the lead is by another member than number %d, which has the caption", words)
+		keys[i] = w.accept(t, parse(fmt.Sprintf(`{"update_id":%d,"message":{"message_id":%d,"chat":{"id":5},"media_group_id":"g","photo":[{"file_id":"f"}],"caption":%q}}`, i, i, caption)))
+	}
+	for i := range keys {
+		if i != late {
+			arrives(i)
 		}
+	}
+	w.runUntil(engine.NewAgenda(), 4*time.Second, w.engine("a", 0)) // and is gone
+	if late >= 0 {
+		arrives(late)
+	}
+	b := w.run(t, w.engine("b", 0), w.engine("c", 0)).Backlog()
+	if len(w.crm.leads) != 1 || b != (engine.Backlog{}) {
+		t.Fatalf("leads %v, backlog %+v", w.crm.leads, b)
+	}
+	if words >= 0 && w.state(t, keys[words]).CRMID == "" {
+		t.Errorf("the lead is by another member than number %d, which has the caption", words)
 	}
 }
 

@@ -33,7 +33,7 @@ type snapshotJob struct {
 }
 
 // snapshotVersion changes when Due or the set of known events does.
-const snapshotVersion = 1
+const snapshotVersion = 2
 
 // Snapshot writes the agenda down.
 func (a *Agenda) Snapshot() ([]byte, error) {

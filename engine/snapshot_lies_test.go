@@ -88,10 +88,10 @@ func TestASnapshotOfSomethingElse(t *testing.T) {
 	}{
 		"another log":         {another, data},
 		"a log that is empty": {newWorld(crm.None), data},
-		"another version":     {w, bytes.Replace(data, []byte(`"version":1`), []byte(`"version":2`), 1)},
+		"another version":     {w, bytes.Replace(data, []byte(`"version":2`), []byte(`"version":1`), 1)},
 		"cut":                 {w, data[:len(data)/2]},
 		"empty":               {w, nil},
-		"without a position":  {w, []byte(`{"version":1}`)},
+		"without a position":  {w, []byte(`{"version":2}`)},
 		"of wrong types":      {w, bytes.Replace(data, []byte(`"revision":0,"due"`), []byte(`"revision":"0","due"`), 1)},
 		"moved":               {w, bytes.Replace(data, []byte(`"position":"1/1"`), []byte(`"position":"2/2"`), 1)},
 	} {
@@ -113,7 +113,7 @@ func TestASnapshotInWords(t *testing.T) {
 	handedOut(a)
 	a.Done(given.Stream(), engine.Verdict{Schedule: job.Waiting, Revision: 1})
 	got := string(snapshotOf(t, a))
-	want := `{"version":1,"position":"10/10","stream":"update-7-3","revision":1,"event_id":"ID","jobs":[` +
+	want := `{"version":2,"position":"10/10","stream":"update-7-3","revision":1,"event_id":"ID","jobs":[` +
 		`{"stream":"update-7-1","revision":2,"due":"2026-06-11T12:01:00Z"},{"stream":"update-7-2","revision":2,"waiting":true},` +
 		`{"stream":"update-7-3","revision":1,"waiting":true}],"stopped":["update-7-4"]}`
 	id, _ := json.Marshal(a.Checkpoint().EventID)

@@ -123,9 +123,9 @@ func (s *storm) operators(t *testing.T, updates []job.Update) {
 			if state.Human {
 				s.wantAmbiguous(t, u.Key(), state)
 				if lead := s.crm.effects(state.OperationID); len(lead) > 0 {
-					_, _ = console.Resolve(t.Context(), u.Key(), lead[0], operator)
+					_, _ = console.Resolve(t.Context(), u.Key(), "", lead[0], operator)
 				} else {
-					_, _ = console.ResolveAbsent(t.Context(), u.Key(), operator)
+					_, _ = console.ResolveAbsent(t.Context(), u.Key(), "", operator)
 				}
 			}
 		}

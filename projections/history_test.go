@@ -111,9 +111,9 @@ func (w *scribe) stepByPhase(t *rapid.T, s *subject, share float64, rules job.Ru
 	case job.NeedsReconciliation:
 		switch pick {
 		case 0:
-			events, err = s.state.Resolve("lead-by-hand", by)
+			events, err = s.state.Resolve("", "lead-by-hand", by)
 		case 1:
-			events, _ = s.state.ResolveAbsent(w.now, by, rules) // refused while it is too early
+			events, _ = s.state.ResolveAbsent("", w.now, by, rules) // refused while it is too early
 		case 2:
 			events, err = s.state.Discard(by)
 		default:
@@ -139,7 +139,7 @@ func randomStart(pick int, s *subject, now time.Time) []job.Event {
 	case !plan.Effect:
 		return job.Start(plan)
 	default:
-		return []job.Event{s.state.ClaimBy("worker-1", plan, now, policy)}
+		return []job.Event{s.state.ClaimBy("worker-1", plan, "", now, policy)}
 	}
 }
 

@@ -19,6 +19,7 @@ CREATE TABLE {incidents} (
 	position    TEXT    NOT NULL,
 	fingerprint TEXT    NOT NULL,
 	stored_as   TEXT    NOT NULL,
+	step        TEXT    NOT NULL,
 	crm_id      TEXT    NOT NULL,
 	confirmed   TEXT    NOT NULL
 ) STRICT;`,
@@ -43,13 +44,13 @@ func (incidentsRecorder) apply(ctx context.Context, s *session, c *change) error
 	case job.KeyConflicted:
 		i.Kind, i.Fingerprint, i.StoredAs = KeyConflict, e.Fingerprint, e.StoredAs
 	case job.ReceiptConflicted:
-		i.Kind, i.CRMID, i.Confirmed = ReceiptConflict, e.CRMID, e.Confirmed
+		i.Kind, i.Step, i.CRMID, i.Confirmed = ReceiptConflict, e.Step, e.CRMID, e.Confirmed
 	default:
 		return nil
 	}
-	return s.exec(ctx, `INSERT INTO {incidents} (number, kind, at, position, fingerprint, stored_as, crm_id, confirmed)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		i.Number, string(i.Kind), stampText(i.At), i.Position, i.Fingerprint, i.StoredAs, i.CRMID, i.Confirmed)
+	return s.exec(ctx, `INSERT INTO {incidents} (number, kind, at, position, fingerprint, stored_as, step, crm_id, confirmed)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		i.Number, string(i.Kind), stampText(i.At), i.Position, i.Fingerprint, i.StoredAs, i.Step, i.CRMID, i.Confirmed)
 }
 
 // Incident is one contradiction, for a human.
@@ -63,6 +64,7 @@ type Incident struct {
 
 	Fingerprint string `json:"fingerprint,omitempty"` // of the other update
 	StoredAs    string `json:"stored_as,omitempty"`   // event key of the other update
+	Step        string `json:"step,omitempty"`        // whose id came; empty: the lead's
 	CRMID       string `json:"crm_id,omitempty"`      // the id that came
 	Confirmed   string `json:"confirmed,omitempty"`   // the id that is recorded
 }
@@ -77,10 +79,10 @@ func (s *Store) Incidents(ctx context.Context, f Filter) ([]Incident, error) {
 		c.add("i.at >= ?", stampText(f.Since))
 	}
 	where, args := c.page("i.id", f)
-	query := `SELECT i.id, i.number, j.event_key, i.kind, i.at, i.position, i.fingerprint, i.stored_as, i.crm_id, i.confirmed
+	query := `SELECT i.id, i.number, j.event_key, i.kind, i.at, i.position, i.fingerprint, i.stored_as, i.step, i.crm_id, i.confirmed
 		FROM incidents i JOIN jobs j USING (number)` + where
 	return list(ctx, s, query, args, func(rows *sql.Rows) (i Incident, err error) {
-		err = rows.Scan(&i.ID, &i.Number, &i.Key, &i.Kind, (*stamp)(&i.At), &i.Position, &i.Fingerprint, &i.StoredAs, &i.CRMID, &i.Confirmed)
+		err = rows.Scan(&i.ID, &i.Number, &i.Key, &i.Kind, (*stamp)(&i.At), &i.Position, &i.Fingerprint, &i.StoredAs, &i.Step, &i.CRMID, &i.Confirmed)
 		return i, err
 	})
 }

@@ -32,6 +32,7 @@ type Job struct {
 	BusinessKey string    `json:"business_key,omitempty"`
 	Action      string    `json:"action,omitempty"`
 	OperationID string    `json:"operation_id,omitempty"`
+	Step        string    `json:"step,omitempty"`       // of the newest claim, where a lead takes several effects
 	Worker      string    `json:"worker,omitempty"`     // while claimed
 	LeaseUntil  time.Time `json:"lease_until,omitzero"` // while claimed
 
@@ -98,6 +99,7 @@ var columns = []column{
 	{"business_key", text, false, func(j *Job) any { return &j.BusinessKey }},
 	{"action", text, false, func(j *Job) any { return &j.Action }},
 	{"operation_id", text, false, func(j *Job) any { return &j.OperationID }},
+	{"step", text, false, func(j *Job) any { return &j.Step }},
 	{"worker", text, false, func(j *Job) any { return &j.Worker }},
 	{"lease_until", text, false, func(j *Job) any { return (*stamp)(&j.LeaseUntil) }},
 	{"crm_id", text, false, func(j *Job) any { return &j.CRMID }},
@@ -153,6 +155,7 @@ func (j *Job) derive(s job.State) {
 	j.Phase, j.Attempts, j.Spent = s.Now(), s.Attempts, s.Spent
 	j.NotBefore, j.Human, j.Ambiguous = instant(s.NotBefore), s.Human, s.Ambiguous
 	j.BusinessKey, j.Action, j.OperationID = s.BusinessKey, s.Action, s.OperationID
+	j.Step = s.Step
 	j.Worker, j.LeaseUntil = s.Claim.Worker, instant(s.Claim.LeaseUntil)
 	j.CRMID, j.How = s.CRMID, s.How
 	j.ConfirmedBy, j.SharedCRMID = s.ConfirmedBy, s.SharedCRMID

@@ -93,7 +93,7 @@ func (w *scribe) receiveAs(t failer, u job.Update, key job.Key) *subject {
 func (w *scribe) claim(t failer, s *subject) {
 	t.Helper()
 	plan := job.DefaultPlan(s.key, s.update)
-	w.tell(t, s, s.state.ClaimBy("worker-1", plan, w.now, policy))
+	w.tell(t, s, s.state.ClaimBy("worker-1", plan, "", w.now, policy))
 }
 
 // finish takes the job from its acceptance to its lead.
@@ -109,7 +109,7 @@ func message(bot, id int64, text string) job.Update {
 }
 
 func messageIn(bot, id, chat, user int64, text string) job.Update {
-	raw := fmt.Sprintf(`{"update_id":%d,"message":{"message_id":1,"date":1780000000,"chat":{"id":%d},"from":{"id":%d,"first_name":"Ada"},"text":%q}}`,
+	raw := fmt.Sprintf(`{"update_id":%d,"message":{"message_id":1,"date":1780000000,"chat":{"id":%d,"type":"private"},"from":{"id":%d,"first_name":"Ada"},"text":%q}}`,
 		id, chat, user, text)
 	u, err := job.ParseUpdate(bot, []byte(raw))
 	if err != nil {

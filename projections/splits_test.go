@@ -145,7 +145,7 @@ func foldStream(t *rapid.T, log eventlog.Log, stream string) (s job.State, stopp
 			return s, true
 		}
 		s = s.Evolve(e, r.Time)
-		s.Update = ""
+		s.Update, s.Fields = "", ""
 	}
 	return s, false
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/leadonce/leadonce/engine/job"
 )
 
-// storedState is job.State as a row keeps it: without the update's text and
-// without what is empty. It has the same fields in the same order, or the
+// storedState is job.State as a row keeps it: without the update's text, the lead's
+// fields and what is empty. It has the same fields in the same order, or the
 // conversions below do not compile: a new field of job.State gets a line here.
 type storedState struct {
 	Phase job.Phase `json:"phase,omitempty"`
@@ -26,6 +26,10 @@ type storedState struct {
 	BusinessKey string `json:"business_key,omitempty"`
 	OperationID string `json:"operation_id,omitempty"`
 
+	Fields job.Fields `json:"-"` // what a person wrote
+	Step   string     `json:"step,omitempty"`
+	Made   []job.Made `json:"made,omitempty"`
+
 	Claim    job.Claim `json:"claim,omitzero"`
 	Attempts int       `json:"attempts,omitempty"`
 	Spent    int       `json:"spent,omitempty"`
@@ -35,6 +39,7 @@ type storedState struct {
 	Ambiguous    bool      `json:"ambiguous,omitempty"`
 	FirstSent    time.Time `json:"first_sent,omitzero"`
 	LastDeadline time.Time `json:"last_deadline,omitzero"`
+	DoubtedUntil time.Time `json:"doubted_until,omitzero"`
 
 	NotBefore time.Time        `json:"not_before,omitzero"`
 	Human     bool             `json:"human,omitempty"`

@@ -68,7 +68,7 @@ func TestTheStateSurvivesTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Update = ""
+	s.Update, s.Fields = "", ""
 	if !reflect.DeepEqual(got, s) {
 		t.Errorf("the state comes back as\n  %+v, want\n  %+v", got, s)
 	}
@@ -92,7 +92,9 @@ func fill(v reflect.Value) {
 	case reflect.Map:
 		v.Set(reflect.ValueOf(map[string]string{"a": "b"}))
 	case reflect.Slice:
-		v.Set(reflect.ValueOf([]string{"a", "b"}))
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fill(v.Index(0))
+		fill(v.Index(1))
 	case reflect.Struct:
 		for i := range v.NumField() {
 			fill(v.Field(i))

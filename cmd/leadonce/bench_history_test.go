@@ -72,7 +72,7 @@ func (s *historian) job(ctx context.Context, id int64, at time.Time) error {
 	u := job.Update{Bot: benchBot, ID: id, Kind: "message", Chat: 5812345678, User: 5812345678, Fingerprint: hex.EncodeToString(sum[:]), Raw: body}
 	key := u.Key()
 	received := job.Receive(u, key)
-	claimed := job.State{}.Evolve(received, at).ClaimBy("worker", job.Plan{Effect: true, Action: job.CreateLead, BusinessKey: key.String()}, at, s.policy)
+	claimed := job.State{}.Evolve(received, at).ClaimBy("worker", job.Plan{Effect: true, Action: job.CreateLead, BusinessKey: key.String()}, "", at, s.policy)
 	var proposed []eventlog.Proposed
 	for i, e := range []job.Event{received, claimed, job.LeadConfirmed{CRMID: fmt.Sprintf("lead-%d", id), How: job.ByCreate}} {
 		name, data, err := job.Encode(e)

@@ -115,7 +115,7 @@ func (c config) policy() job.Policy {
 // plan says what an update asks for.
 func (c config) plan() job.Planner {
 	if c.rules == nil {
-		return rules.Default
+		return job.DefaultPlan
 	}
 	return c.rules.Plan
 }

@@ -96,7 +96,7 @@ func (n *narrator) event(s job.State, key job.Key, verb, rest string) (job.Event
 		return job.Receive(u, key), err
 	case "claimed":
 		plan := job.DefaultPlan(s.Key, s.AsUpdate())
-		return s.ClaimBy("host-1", plan, n.now, defaultConfig().policy()), nil
+		return s.ClaimBy("host-1", plan, "", n.now, defaultConfig().policy()), nil
 	case "human":
 		return job.ReconciliationNeeded{Reason: rest, Human: true}, nil
 	case "lookup":

@@ -111,6 +111,8 @@ func noteOn(j projections.Job) string {
 	switch {
 	case j.Stopped != projections.Stop{}:
 		return fmt.Sprintf("stopped at revision %d: %s", j.Stopped.Revision, j.Stopped.Reason)
+	case j.Human && j.Step != "":
+		return fmt.Sprintf("waits for you at its step %s: %s", j.Step, j.LastError)
 	case j.Human:
 		return "waits for you: " + j.LastError
 	case j.CRMID != "":

@@ -80,7 +80,7 @@ func severity(e job.Event) slog.Level {
 		return slog.LevelError
 	case job.JobDeadLettered, job.ReconciliationNeeded:
 		return slog.LevelWarn
-	case job.UpdateReceived, job.LeadConfirmed, job.NoEffectNeeded, job.LeadAbsent, job.JobRequeued:
+	case job.UpdateReceived, job.StepConfirmed, job.LeadConfirmed, job.NoEffectNeeded, job.LeadAbsent, job.JobRequeued:
 		return slog.LevelInfo
 	default:
 		return slog.LevelDebug
@@ -101,6 +101,9 @@ func about(s job.State) []slog.Attr {
 		attrs = append(attrs, slog.Int("attempt", s.Attempts),
 			slog.String("business_key", s.BusinessKey), slog.String("operation_id", s.OperationID))
 	}
+	if s.Step != "" {
+		attrs = append(attrs, slog.String("step", s.Step))
+	}
 	if s.CRMID != "" {
 		attrs = append(attrs, slog.String("crm_id", s.CRMID))
 	}
@@ -120,6 +123,8 @@ func details(e job.Event) []slog.Attr {
 		return []slog.Attr{slog.String("reason", e.Reason)}
 	case job.ReconciliationNeeded:
 		return []slog.Attr{slog.String("reason", e.Reason), slog.Bool("human", e.Human)}
+	case job.StepConfirmed:
+		return []slog.Attr{slog.String("step_crm_id", e.CRMID), slog.String("how", string(e.How))}
 	case job.LeadConfirmed:
 		return []slog.Attr{slog.String("how", string(e.How))}
 	case job.ReceiptConflicted:

@@ -38,17 +38,18 @@ func jobReconcileCommand() *cobra.Command {
 		Args:  exactArgs("KEY"),
 	}
 	read, g := withConfig(c), signing(c)
-	crmID := c.Flags().String("crm-id", "", "the lead exists, with this id")
-	absent := c.Flags().Bool("absent", false, "no lead was made: make a new attempt")
+	crmID := c.Flags().String("crm-id", "", "it exists, with this id")
+	absent := c.Flags().Bool("absent", false, "it was not made: make a new attempt")
+	step := c.Flags().String("step", "", "what you looked for, where a lead takes several effects (default: the lead itself)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if (*crmID != "") == *absent {
 			return mistake("give --crm-id ID or --absent, one of them")
 		}
 		return operate(c, read, args[0], g, func(ctx context.Context, e *engine.Engine, key job.Key) (job.State, error) {
 			if *absent {
-				return e.ResolveAbsent(ctx, key, *g)
+				return e.ResolveAbsent(ctx, key, *step, *g)
 			}
-			return e.Resolve(ctx, key, *crmID, *g)
+			return e.Resolve(ctx, key, *step, *crmID, *g)
 		})
 	}
 	return c

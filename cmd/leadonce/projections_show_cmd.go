@@ -43,9 +43,9 @@ var readModels = map[string]readModel{
 	"incidents": func(ctx context.Context, s *projections.Store, f projections.Filter) (any, func(io.Writer), error) {
 		rows, err := s.Incidents(ctx, f)
 		return rows, func(w io.Writer) {
-			fmt.Fprintln(w, "ID\tJOB\tKIND\tAT\tSTORED AS\tCRM ID\tCONFIRMED")
+			fmt.Fprintln(w, "ID\tJOB\tKIND\tAT\tSTORED AS\tSTEP\tCRM ID\tCONFIRMED")
 			for _, r := range rows {
-				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Key, r.Kind, stamp(r.At), r.StoredAs, r.CRMID, r.Confirmed)
+				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Key, r.Kind, stamp(r.At), r.StoredAs, r.Step, r.CRMID, r.Confirmed)
 			}
 		}, err
 	},

@@ -36,7 +36,9 @@ func rulesTestCommand() *cobra.Command {
 			"The first rule whose condition holds decides; after the last one, a message in a private chat\n" +
 			"with text, contact, photo, document or voice is a lead, and a command only as /start PAYLOAD.\n\n" +
 			"A rule: name, when (a condition; none holds always), action (create_lead or ignore), business_key\n" +
-			"(what updates have in common that are one lead) and fields (each an expression, or a text with\n" +
+			"(what updates have in common that are one lead), or series (a window such as 2m, in which what a\n" +
+			"person sends in a chat is one lead; chat.origin is the chat's id from before it became a\n" +
+			"supergroup), and fields (each an expression, or a text with\n" +
 			"${EXPRESSION} in it).\n\n" +
 			"Names: " + rules.Names + "\nFunctions: " + rules.Functions + "\n" +
 			"Operators: == != < > and or not in contains startsWith endsWith matches + - * / ?: ??\n\n" +
@@ -155,6 +157,7 @@ type shownUpdate struct {
 	BusinessKey string            `json:"business_key,omitempty"`
 	OperationID string            `json:"operation_id,omitempty"`
 	Wait        string            `json:"wait,omitempty"`
+	Series      string            `json:"series,omitempty"`
 	Fields      map[string]string `json:"fields,omitempty"`
 }
 
@@ -242,6 +245,9 @@ func (t *trial) show(from string, u job.Update) {
 	case x.Plan.Effect:
 		s.Action, s.BusinessKey, s.Fields = x.Plan.Action, x.Plan.BusinessKey, x.Plan.Fields
 		s.OperationID = job.OperationID(u.Bot, x.Plan.Action, x.Plan.BusinessKey)
+		if x.Plan.Series.Window > 0 { // then it depends on what came before, in the log
+			s.BusinessKey, s.OperationID, s.Series = "", "", x.Plan.Series.Window.String()
+		}
 		if x.Plan.Defer > 0 {
 			s.Wait = x.Plan.Defer.String()
 		}
@@ -273,6 +279,9 @@ func (t *trial) write(w io.Writer) error {
 		}
 		if s.Wait != "" {
 			fmt.Fprintf(&b, "  waits %s for the other members of its album\n", s.Wait)
+		}
+		if s.Series != "" {
+			fmt.Fprintf(&b, "  series: one lead with what the same person sent here within %s of the first\n", s.Series)
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.Fields)) {
 			fmt.Fprintf(&b, "  field %s: %q\n", name, s.Fields[name])

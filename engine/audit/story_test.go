@@ -97,7 +97,7 @@ func (s *story) begun(id int64, group string) job.JobClaimed {
 
 func (s *story) claim(id int64) job.JobClaimed {
 	now := s.jobs[key(id)]
-	return now.ClaimBy("worker", job.DefaultPlan(now.Key, now.AsUpdate()), began, policy)
+	return now.ClaimBy("worker", job.DefaultPlan(now.Key, now.AsUpdate()), "", began, policy)
 }
 
 // done is a job with a lead.

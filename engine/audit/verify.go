@@ -100,6 +100,8 @@ func (v *verifier) read(ctx context.Context, progress func(events int)) error {
 		case strings.HasPrefix(r.Stream, job.JobStreams):
 		case strings.HasPrefix(r.Stream, job.OperationStreams):
 			decide = v.operation
+		case strings.HasPrefix(r.Stream, job.ChatStreams), strings.HasPrefix(r.Stream, job.SeriesStreams):
+			decide = v.readable
 		case strings.HasPrefix(r.Stream, job.ReplyStreams):
 			decide = v.reply
 		case strings.HasPrefix(r.Stream, job.BotStreams):
@@ -174,6 +176,19 @@ func (v *verifier) decode(r eventlog.Recorded, due uint64) (event job.Event, ok 
 		v.find(Undecodable, r.Stream, "revision %d, position %s: %v", r.Revision, r.Position, err)
 	}
 	return event, err == nil
+}
+
+// readable checks a stream of which nothing but its own events follows.
+func (v *verifier) readable(ctx context.Context, stream string) error {
+	next := uint64(0)
+	for r, err := range v.log.ReadStream(ctx, stream, 0) {
+		if err != nil {
+			return err
+		}
+		v.decode(r, next)
+		next = r.Revision + 1
+	}
+	return nil
 }
 
 // job decides one stream again.

@@ -109,6 +109,11 @@ func fill(t *rapid.T, v reflect.Value) {
 		v.Set(reflect.ValueOf(epoch.Add(drawDuration(t, "after"))))
 		return
 	}
+	if v.Type() == reflect.TypeFor[Fields]() {
+		fields := rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "fields")
+		v.Set(reflect.ValueOf(NewFields(fields)))
+		return
+	}
 	switch v.Kind() {
 	case reflect.Struct:
 		for _, field := range v.Fields() {

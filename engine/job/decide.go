@@ -55,15 +55,20 @@ func Start(plan Plan) []Event {
 	}
 }
 
-// ClaimBy lets worker send one request for the plan, bound to the operation of
-// the job's first claim, from now on.
-func (s State) ClaimBy(worker string, plan Plan, now time.Time, p Policy) JobClaimed {
+// ClaimBy lets worker send one request for the step of the plan, bound to the
+// operation of the job's first claim, from now on.
+func (s State) ClaimBy(worker string, plan Plan, step string, now time.Time, p Policy) JobClaimed {
 	plan = s.Bind(plan)
+	fields := NewFields(plan.Fields)
+	if s.Fields != "" {
+		fields = "" // they are in the first claim
+	}
 	return JobClaimed{
 		Worker: worker, Attempt: s.Attempts + 1,
 		Action: plan.Action, BusinessKey: plan.BusinessKey,
 		OperationID: OperationID(s.Key.Bot, plan.Action, plan.BusinessKey),
 		LeaseUntil:  now.Add(p.Lease), Deadline: now.Add(p.CallTimeout),
+		Step: step, Fields: fields,
 	}
 }
 
@@ -110,6 +115,7 @@ const (
 // Outcome is what came of one request.
 type Outcome struct {
 	Class      OutcomeClass
+	Step       string        // that the request was for
 	CRMID      string        // for Created
 	How        Confirmation  // for Created
 	Reason     string        // for the others
@@ -128,7 +134,7 @@ func (s State) Record(fence uint64, o Outcome, now time.Time, share float64, r R
 	}
 	switch o.Class {
 	case Created:
-		return []Event{LeadConfirmed{CRMID: o.CRMID, How: o.How}}
+		return []Event{made(o.Step, o.CRMID, o.How, Signature{})}
 	case NotSent:
 		return []Event{ClaimReleased{Reason: o.Reason, NotBefore: now.Add(r.Policy.Backoff(s.Releases+1, share))}}
 	case NotApplied:
@@ -150,13 +156,22 @@ func (s State) recordLate(o Outcome) []Event {
 	if o.Class != Created {
 		return nil
 	}
-	if !s.Phase.Final() {
-		return []Event{LeadConfirmed{CRMID: o.CRMID, How: ByLate}}
+	recorded, confirmed := s.CRMID, s.Phase.Final()
+	if o.Step != "" {
+		m, known := s.Has(o.Step)
+		recorded, confirmed = m.CRMID, known || confirmed
 	}
-	if s.CRMID == o.CRMID || s.SharedCRMID == o.CRMID || slices.Contains(s.OtherCRMIDs, o.CRMID) {
+	switch {
+	case !confirmed:
+		return []Event{made(o.Step, o.CRMID, ByLate, Signature{})}
+	case o.CRMID == recorded, o.Step == "" && o.CRMID == s.SharedCRMID:
 		return nil // recorded already
 	}
-	return []Event{ReceiptConflicted{CRMID: o.CRMID, Confirmed: s.CRMID}}
+	conflict := ReceiptConflicted{CRMID: o.CRMID, Confirmed: recorded, Step: o.Step}
+	if slices.Contains(s.OtherCRMIDs, conflict.id()) {
+		return nil
+	}
+	return []Event{conflict}
 }
 
 // giveUp ends a job that no further request can help, unless an earlier request
@@ -164,6 +179,9 @@ func (s State) recordLate(o Outcome) []Event {
 func (s State) giveUp(reason string, r Rules) []Event {
 	if s.Ambiguous {
 		return []Event{s.reconcile(reason+"; an earlier attempt is ambiguous", r)}
+	}
+	if unfinished := s.incomplete(reason); len(unfinished) > 0 {
+		return unfinished
 	}
 	return []Event{JobDeadLettered{Reason: reason}}
 }
@@ -229,7 +247,7 @@ const maxShown = 10
 func (s State) Found(ids []string, asked time.Time, r Rules) []Event {
 	switch {
 	case len(ids) == 1 && ids[0] != "":
-		return []Event{LeadConfirmed{CRMID: ids[0], How: ByLookup}}
+		return []Event{made(s.Step, ids[0], ByLookup, Signature{})}
 	case len(ids) > 0:
 		shown := strings.Join(ids[:min(len(ids), maxShown)], ", ")
 		reason := fmt.Sprintf("%d leads carry this operation: %s", len(ids), shown)
@@ -237,10 +255,11 @@ func (s State) Found(ids []string, asked time.Time, r Rules) []Event {
 	case asked.Before(r.Capability.SettledAt(s.LastDeadline, r.Policy)):
 		return nil // proves nothing yet
 	case s.Spent >= r.Policy.MaxAttempts:
-		return []Event{
-			LeadAbsent{How: ByLookup},
-			JobDeadLettered{Reason: fmt.Sprintf("%d attempts, none had an effect; the last: %s", s.Spent, s.LastError)},
+		spent := fmt.Sprintf("%d attempts, none had an effect; the last: %s", s.Spent, s.LastError)
+		if unfinished := s.incomplete(spent); len(unfinished) > 0 {
+			return unfinished
 		}
+		return []Event{LeadAbsent{How: ByLookup}, JobDeadLettered{Reason: spent}}
 	default:
 		return []Event{LeadAbsent{How: ByLookup}}
 	}
@@ -254,7 +273,13 @@ func (s State) Bind(plan Plan) Plan {
 	if s.OperationID != "" {
 		plan.Effect, plan.Undecodable = true, ""
 		plan.Action, plan.BusinessKey = s.Action, s.BusinessKey
+		if s.Fields != "" {
+			plan.Fields = s.Fields.Map()
+		}
 		return plan
+	}
+	if size := len(NewFields(plan.Fields)); size > MaxFields {
+		return Plan{Undecodable: fmt.Sprintf("its fields take %d bytes, more than the %d that a lead may have", size, MaxFields)}
 	}
 	if _, err := ParseKey(plan.BusinessKey); err == nil && plan.BusinessKey != s.Key.String() {
 		return Plan{Undecodable: "its business key is the event key of " + plan.BusinessKey}

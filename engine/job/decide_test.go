@@ -318,13 +318,13 @@ func TestAnOperationKeepsItsIDWhenTheRulesChange(t *testing.T) {
 	key := Key{Bot: 7, Update: 42}
 	s := fold(UpdateReceived{Key: key})
 	before := Plan{Effect: true, Action: CreateLead, BusinessKey: key.String()}
-	first := s.ClaimBy("w", before, epoch, patient)
+	first := s.ClaimBy("w", before, "", epoch, patient)
 	if want := OperationID(7, CreateLead, key.String()); first.OperationID != want || first.Attempt != 1 {
 		t.Fatalf("claimed as %+v, want operation %s", first, want)
 	}
 	s = s.Evolve(first, epoch).Evolve(OutcomeUnknown{Reason: "cut", NotBefore: epoch}, epoch)
 	after := Plan{Effect: true, Action: "update_deal", BusinessKey: "by phone"}
-	second := s.ClaimBy("v", after, epoch.Add(time.Hour), patient)
+	second := s.ClaimBy("v", after, "", epoch.Add(time.Hour), patient)
 	if second.OperationID != first.OperationID || second.Action != first.Action || second.BusinessKey != first.BusinessKey || second.Attempt != 2 {
 		t.Errorf("the retry is %+v, the first attempt was %+v", second, first)
 	}

@@ -35,9 +35,16 @@ type JobClaimed struct {
 	Attempt     int       `json:"attempt"` // 1 for the first
 	Action      string    `json:"action"`
 	BusinessKey string    `json:"business_key"`
-	OperationID string    `json:"operation_id"`
+	OperationID string    `json:"operation_id"` // the lead's, also in the claim of another step
 	LeaseUntil  time.Time `json:"lease_until"`
 	Deadline    time.Time `json:"deadline"` // the request cannot leave after it
+
+	// Step is the effect that the request is for; empty where one makes the lead.
+	Step string `json:"step,omitempty"`
+
+	// Fields of the lead, in the job's first claim: whatever the rules say later, a
+	// request that is repeated is the same request.
+	Fields Fields `json:"fields,omitempty"`
 }
 
 // ClaimRenewed: the lease and the request's deadline are prolonged.
@@ -77,6 +84,16 @@ type ReconciliationNeeded struct {
 	DoubtedUntil time.Time `json:"doubted_until,omitzero"`
 }
 
+// StepConfirmed: what one of several steps makes exists, and its id is known. The
+// next step is due; LeadConfirmed follows the last.
+type StepConfirmed struct {
+	Step   string       `json:"step"`
+	CRMID  string       `json:"crm_id"`
+	How    Confirmation `json:"how"`
+	By     string       `json:"by,omitempty"` // the operator
+	Reason string       `json:"reason,omitempty"`
+}
+
 // LeadConfirmed: the lead exists, and its id is known.
 type LeadConfirmed struct {
 	CRMID  string       `json:"crm_id"`
@@ -104,6 +121,7 @@ const (
 type ReceiptConflicted struct {
 	CRMID     string `json:"crm_id"`
 	Confirmed string `json:"confirmed,omitempty"` // the id that is recorded
+	Step      string `json:"step,omitempty"`      // whose id it is; empty: the lead's
 }
 
 // NoEffectNeeded: the update asks for nothing, or its operation belongs to
@@ -144,6 +162,7 @@ func (ClaimReleased) Name() string        { return "ClaimReleased" }
 func (AttemptNotApplied) Name() string    { return "AttemptNotApplied" }
 func (OutcomeUnknown) Name() string       { return "OutcomeUnknown" }
 func (ReconciliationNeeded) Name() string { return "ReconciliationNeeded" }
+func (StepConfirmed) Name() string        { return "StepConfirmed" }
 func (LeadConfirmed) Name() string        { return "LeadConfirmed" }
 func (ReceiptConflicted) Name() string    { return "ReceiptConflicted" }
 func (NoEffectNeeded) Name() string       { return "NoEffectNeeded" }

@@ -63,7 +63,7 @@ func eventNames(t *testing.T, path string) []string {
 
 func TestEveryEventTypeHasOneCurrentWireName(t *testing.T) {
 	events := jobEventNames(t)
-	for _, path := range []string{"operation.go", "reply.go", "bot.go"} {
+	for _, path := range []string{"operation.go", "chat.go", "series.go", "reply.go", "bot.go"} {
 		events = append(events, eventNames(t, path)...)
 	}
 	current := map[string]int{}

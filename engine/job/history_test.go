@@ -20,28 +20,42 @@ func (w *world) check() {
 	if s.Phase == Claimed {
 		unsettled-- // the present claim's own request
 	}
+	_, leadMade := s.Has(LeadStep)
+	for step, made := range w.leads {
+		if len(made) > 1 {
+			w.fail("two of one " + step)
+		}
+	}
 	switch {
-	case len(w.leads) > 1:
-		w.fail("two leads")
-	case s.Phase == Done && s.CRMID != "" && !slices.Contains(w.leads, s.CRMID):
+	case s.Phase == Done && s.CRMID != "" && !slices.Contains(w.truth(), s.CRMID):
 		w.fail("confirmed a lead that does not exist")
-	case s.Phase == DeadLetter && !s.Ambiguous && len(w.leads)+len(w.landings) > 0:
+	case s.Phase == DeadLetter && !s.Ambiguous && (len(w.truth()) > 0 || w.coming(s.Step)):
 		w.fail("a dead letter whose lead exists, or will")
-	case s.Phase != Done && s.Ambiguous != (unsettled > 0):
+	case s.Phase != Done && s.Ambiguous != (unsettled > 0) && !leadMade:
 		w.fail(fmt.Sprintf("ambiguous is %t with %d claims unsettled", s.Ambiguous, unsettled))
 	case s.Ambiguous && s.FirstSent.IsZero() && len(s.OtherCRMIDs) == 0:
 		w.fail("ambiguous since no time")
-	case s.Phase == Pending && s.Spent >= w.rules.Policy.MaxAttempts:
+	case s.Phase == Pending && s.Spent >= w.policy.MaxAttempts:
 		w.fail("attempts are spent and the job goes on")
 	case s.Phase == NeedsReconciliation && !s.Ambiguous:
 		w.fail("needs_reconciliation of what is certain")
 	case s.Human && s.Phase != NeedsReconciliation:
 		w.fail("a human is asked about a job that is not in front of one")
-	case s.Phase == NeedsReconciliation && s.Human == w.rules.Capability.CanFind:
+	case s.Phase == NeedsReconciliation && s.Human == w.rules().Capability.CanFind && !leadMade:
 		w.fail("a human is asked what can be looked up, or a lookup what only a human knows")
 	case !w.scheduled():
 		w.fail(fmt.Sprintf("Due says %d at %s", w.due, w.dueAt))
 	}
+}
+
+// truth are the leads that exist.
+func (w *world) truth() []string { return append(w.leads[""], w.leads[LeadStep]...) }
+
+// coming reports whether a request for the step is on its way. Those for a step that
+// is made come too late to matter: its class saw to that.
+func (w *world) coming(step string) bool {
+	_, made := w.state.Has(step)
+	return !made && slices.ContainsFunc(w.landings, func(l landing) bool { return l.step == step })
 }
 
 func (w *world) scheduled() bool {
@@ -60,7 +74,7 @@ func (w *world) scheduled() bool {
 // it was given up before.
 func (w *world) heal() {
 	w.healing, w.choose = true, func(int) int { return 0 }
-	gaveUp := w.state.Phase == DeadLetter || slices.ContainsFunc(w.answers, func(a answer) bool { return a.outcome.Class == Refused })
+	gaveUp := w.state.Phase == DeadLetter || w.state.LastOperator != "" || slices.ContainsFunc(w.answers, func(a answer) bool { return a.outcome.Class == Refused })
 	for range 100 {
 		if w.state.Phase.Final() && len(w.answers)+len(w.landings) == 0 {
 			break
@@ -79,9 +93,11 @@ func (w *world) heal() {
 	switch {
 	case !w.state.Phase.Final():
 		w.fail("the job is stuck")
-	case w.state.Phase == Done && len(w.leads) != 1:
+	case w.state.Phase == Done && len(w.truth()) != 1:
 		w.fail("done without a lead")
-	case w.state.Phase == DeadLetter && !gaveUp && w.state.Spent < w.rules.Policy.MaxAttempts:
+	case w.state.Phase == Done && len(w.steps) > 0 && !gaveUp && len(w.state.Made) != len(w.steps):
+		w.fail("done without a step")
+	case w.state.Phase == DeadLetter && !gaveUp && w.state.Spent < w.policy.MaxAttempts:
 		w.fail("given up without need")
 	}
 }
@@ -117,7 +133,7 @@ func (w *world) String() string {
 	for i, r := range w.log {
 		fmt.Fprintf(&b, "\n%3d %s %s %+v", i, r.at.Format("02 15:04:05.000"), r.event.Name(), r.event)
 	}
-	return fmt.Sprintf("rules %+v\nstate %+v\nleads %v, on their way %v, answers %v%s", w.rules, w.state, w.leads, w.landings, w.answers, b.String())
+	return fmt.Sprintf("capabilities %+v\nstate %+v\nleads %v, on their way %v, answers %v%s", w.can, w.state, w.leads, w.landings, w.answers, b.String())
 }
 
 // sharp are the capabilities of histories; the validity is short enough for it

@@ -68,6 +68,8 @@ func ParseKey(s string) (Key, error) {
 const (
 	JobStreams       = "update-"
 	OperationStreams = "operation-"
+	ChatStreams      = "chat-"
+	SeriesStreams    = "series-"
 	ReplyStreams     = "reply-"
 	BotStreams       = "bot-"
 )
@@ -86,7 +88,11 @@ func OperationID(bot int64, action, businessKey string) string {
 	h := sha1.New()
 	h.Write(operationNamespace[:])
 	fmt.Fprintf(h, "%d\n%s\n%s", bot, action, businessKey)
-	u := h.Sum(nil)[:16]
+	return uuid5(h.Sum(nil))
+}
+
+func uuid5(sum []byte) string {
+	u := sum[:16]
 	u[6] = u[6]&0x0f | 0x50
 	u[8] = u[8]&0x3f | 0x80
 	s := hex.EncodeToString(u)

@@ -26,7 +26,7 @@ const (
 	MayTake                   // it may reserve the operation, at the revision that was read
 	MustWait                  // another job is about it
 	Satisfied                 // another job confirmed it
-	Blocked                   // another job gave up without knowing its outcome
+	Blocked                   // another job gave up without knowing its outcome, or after a part of it
 )
 
 // Stand judges the reservation r for the job self. holder is the state of the
@@ -45,7 +45,7 @@ func Stand(r OperationReserved, self State, holder State) Standing {
 		return MustWait
 	case holder.Requeues < r.Requeues:
 		return MustWait // it was read too early: it has been requeued since
-	case holder.Ambiguous:
+	case holder.Ambiguous || len(holder.Made) > 0:
 		return Blocked
 	default:
 		return MayTake // also from a holder that was requeued and ended before it reserved again

@@ -32,8 +32,9 @@ func (s State) refuse(act, hint string) error {
 	return &NotAllowedError{Key: s.Key, Now: s.Now(), Act: act, Hint: hint}
 }
 
-// Resolve records the operator's word that the lead exists as crmID.
-func (s State) Resolve(crmID string, g Signature) ([]Event, error) {
+// Resolve records the operator's word that what the step makes exists as crmID. The step
+// is the one that the job stands at; empty for the lead.
+func (s State) Resolve(step, crmID string, g Signature) ([]Event, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
@@ -43,17 +44,32 @@ func (s State) Resolve(crmID string, g Signature) ([]Event, error) {
 	if s.Phase != NeedsReconciliation {
 		return nil, s.refuse("reconcile", "only needs_reconciliation waits for an answer; see job show")
 	}
-	return []Event{LeadConfirmed{CRMID: crmID, How: ByOperator, By: g.By, Reason: g.Reason}}, nil
+	if err := s.standsAt(step); err != nil {
+		return nil, err
+	}
+	return []Event{made(s.Step, crmID, ByOperator, g)}, nil
 }
 
-// ResolveAbsent records the operator's word that no lead was made, so that a
-// new attempt is made. It is refused while a request may still arrive.
-func (s State) ResolveAbsent(now time.Time, g Signature, r Rules) ([]Event, error) {
+// standsAt refuses an answer about another step than the one in question: who looked
+// for the lead has not looked for its contact.
+func (s State) standsAt(step string) error {
+	if StepKey(s.OperationID, step) == StepKey(s.OperationID, s.Step) {
+		return nil
+	}
+	return s.refuse("reconcile", fmt.Sprintf("it stands at its step %s: look for what that makes, and give --step %s", s.Step, s.Step))
+}
+
+// ResolveAbsent records the operator's word that the step made nothing, so that a new
+// attempt is made. It is refused while a request may still arrive.
+func (s State) ResolveAbsent(step string, now time.Time, g Signature, r Rules) ([]Event, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
 	if s.Phase != NeedsReconciliation {
 		return nil, s.refuse("reconcile", "only needs_reconciliation waits for an answer; see job show")
+	}
+	if err := s.standsAt(step); err != nil {
+		return nil, err
 	}
 	if settled := r.Capability.SettledAt(s.LastDeadline, r.Policy); now.Before(settled) {
 		return nil, s.refuse("reconcile", fmt.Sprintf("its request can still take effect until %s; look again after that", settled.UTC().Format(time.RFC3339)))
@@ -72,13 +88,17 @@ func (s State) Requeue(g Signature) ([]Event, error) {
 	return []Event{JobRequeued(g)}, nil
 }
 
-// Discard gives a job up. A claimed one is refused: its request is under way.
+// Discard gives a job up. A claimed one is refused: its request is under way. One
+// whose lead is made, and what belongs to it is not, is done without it.
 func (s State) Discard(g Signature) ([]Event, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
 	switch s.Phase {
 	case Pending, NeedsReconciliation:
+		if _, ok := s.Has(LeadStep); ok {
+			return s.Finish(g), nil
+		}
 		return []Event{JobDeadLettered{Reason: "discarded: " + g.Reason, By: g.By}}, nil
 	case Claimed:
 		return nil, s.refuse("discard", "a worker is calling the CRM; try again when its claim is over")
@@ -92,7 +112,7 @@ func (s State) Discard(g Signature) ([]Event, error) {
 // Doubt records that requests may have been made for an open job by processes
 // whose events this log does not have because it was restored. The job is then
 // reconciled before anything is sent, as if the last of them left now.
-func (s State) Doubt(plan Plan, now time.Time, g Signature, r Rules) ([]Event, error) {
+func (s State) Doubt(plan Plan, step string, now time.Time, g Signature, r Rules) ([]Event, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
@@ -105,7 +125,7 @@ func (s State) Doubt(plan Plan, now time.Time, g Signature, r Rules) ([]Event, e
 	}
 	switch s.Phase {
 	case Pending:
-		return []Event{s.ClaimBy("operator "+g.By, plan, now, r.Policy), doubt}, nil
+		return []Event{s.ClaimBy("operator "+g.By, plan, step, now, r.Policy), doubt}, nil
 	case Claimed, NeedsReconciliation:
 		return []Event{doubt}, nil
 	default:

@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,12 +18,12 @@ var acts = map[string]struct {
 	want   Event
 }{
 	"resolve": {
-		func(s State, g Signature) ([]Event, error) { return s.Resolve("4711", g) },
+		func(s State, g Signature) ([]Event, error) { return s.Resolve("", "4711", g) },
 		[]Phase{NeedsReconciliation}, LeadConfirmed{CRMID: "4711", How: ByOperator, By: "ann", Reason: ann.Reason},
 	},
 	"resolve absent": {
 		func(s State, g Signature) ([]Event, error) {
-			return s.ResolveAbsent(epoch.Add(time.Hour), g, Rules{patient, capabilities["none"]})
+			return s.ResolveAbsent("", epoch.Add(time.Hour), g, Rules{patient, capabilities["none"]})
 		},
 		[]Phase{NeedsReconciliation}, LeadAbsent{How: ByOperator, By: "ann", Reason: ann.Reason},
 	},
@@ -82,7 +83,7 @@ func TestAnUnsignedActIsRefused(t *testing.T) {
 }
 
 func TestResolvingNeedsTheLeadsID(t *testing.T) {
-	events, err := State{Phase: NeedsReconciliation}.Resolve("", ann)
+	events, err := State{Phase: NeedsReconciliation}.Resolve("", "", ann)
 	if err == nil || events != nil || !strings.Contains(err.Error(), "--crm-id") {
 		t.Errorf("resolved as %v, %v", events, err)
 	}
@@ -92,12 +93,12 @@ func TestAnOperatorsAbsentIsRefusedWhileARequestCanStillArrive(t *testing.T) {
 	s := State{Phase: NeedsReconciliation, Ambiguous: true, Human: true, LastDeadline: epoch}
 	r := Rules{patient, capabilities["none"]}
 	settled := epoch.Add(31 * time.Second)
-	events, err := s.ResolveAbsent(settled.Add(-1), ann, r)
+	events, err := s.ResolveAbsent("", settled.Add(-1), ann, r)
 	var refused *NotAllowedError
 	if !errors.As(err, &refused) || events != nil || !strings.Contains(err.Error(), "2026-07-01T12:00:31Z") {
 		t.Errorf("too early: %v, %v", events, err)
 	}
-	if events, err := s.ResolveAbsent(settled, ann, r); err != nil || len(events) != 1 {
+	if events, err := s.ResolveAbsent("", settled, ann, r); err != nil || len(events) != 1 {
 		t.Errorf("settled: %v, %v", events, err)
 	}
 }
@@ -108,7 +109,7 @@ func TestT84_ARequeuedJobStaysOneOperation(t *testing.T) {
 	key := Key{Bot: 7, Update: 42}
 	plan := Plan{Effect: true, Action: CreateLead, BusinessKey: key.String()}
 	s := fold(UpdateReceived{Key: key})
-	first := s.ClaimBy("w", plan, epoch, patient)
+	first := s.ClaimBy("w", plan, "", epoch, patient)
 	s = s.Evolve(first, epoch).Evolve(ReconciliationNeeded{Reason: "cut", Human: true}, epoch)
 	for _, act := range []func(Signature) ([]Event, error){s.Discard, s.Evolve(JobDeadLettered{}, epoch).Requeue} {
 		events, err := act(ann)
@@ -120,7 +121,7 @@ func TestT84_ARequeuedJobStaysOneOperation(t *testing.T) {
 	if s.Phase != Pending || s.Requeues != 1 || s.Spent != 0 || s.LastOperator != "ann" || !s.Ambiguous || s.Human {
 		t.Errorf("requeued as %+v", s)
 	}
-	again := s.ClaimBy("w", plan, epoch, patient)
+	again := s.ClaimBy("w", plan, "", epoch, patient)
 	if again.OperationID != first.OperationID {
 		t.Errorf("the operation changed from %s to %s", first.OperationID, again.OperationID)
 	}
@@ -145,7 +146,7 @@ func TestADoubtIsReconciledBeforeAnythingIsSent(t *testing.T) {
 		c.want.Reason, c.want.DoubtedUntil = "doubted by ann: seen in the CRM", epoch
 		for _, phase := range append([]Phase{""}, Phases...) {
 			s := State{Phase: phase, Key: Key{Bot: 7, Update: 42}, Human: c.human, Attempts: 1}
-			got, err := s.Doubt(plan, epoch, ann, Rules{patient, capabilities[c.can]})
+			got, err := s.Doubt(plan, "", epoch, ann, Rules{patient, capabilities[c.can]})
 			want := []Event{c.want}
 			switch phase {
 			case Pending:
@@ -164,8 +165,28 @@ func TestADoubtIsReconciledBeforeAnythingIsSent(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("%s, in %s:\n%+v, %v, want\n%+v", name, phase, got, err, want)
 			}
-			if _, err := s.Doubt(plan, epoch, Signature{By: "ann"}, Rules{patient, capabilities[c.can]}); err == nil {
+			if _, err := s.Doubt(plan, "", epoch, Signature{By: "ann"}, Rules{patient, capabilities[c.can]}); err == nil {
 				t.Errorf("in %s: doubted without a reason", phase)
+			}
+		}
+	}
+}
+
+// TestAnAnswerIsAboutTheStep that the job stands at: who looked for the lead says
+// nothing about its contact.
+func TestAnAnswerIsAboutTheStep(t *testing.T) {
+	later := epoch.Add(time.Hour)
+	rules := Rules{patient, Capability{CanFind: true}}
+	for stands, right := range map[string][]string{"": {"", "lead"}, "lead": {"", "lead"}, "contact": {"contact"}} {
+		s := State{Phase: NeedsReconciliation, OperationID: "o", Step: stands, EventCount: 3}
+		for _, step := range []string{"", "lead", "contact", "link"} {
+			_, exists := s.Resolve(step, "1", ann)
+			_, absent := s.ResolveAbsent(step, later, ann, rules)
+			if want := slices.Contains(right, step); (exists == nil) != want || (absent == nil) != want {
+				t.Errorf("a job that stands at %q is answered about %q: %v, %v", stands, step, exists, absent)
+			}
+			if exists != nil && !strings.Contains(exists.Error(), "give --step "+stands) {
+				t.Errorf("%v", exists)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package job
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,9 @@ type Plan struct {
 	Action      string
 	BusinessKey string
 	Fields      map[string]string // of the lead
+
+	// Series is the series that the update is of, in place of the business key.
+	Series Series
 
 	// Defer is how long after its acceptance the job lets others of the same
 	// operation go first, because they may know more.
@@ -38,8 +42,9 @@ func (s State) AsUpdate() Update {
 	}
 }
 
-// DefaultPlan asks for a lead for a new message with text, caption, contact,
-// photo, document or voice, and for nothing otherwise.
+// DefaultPlan asks for a lead for a new message in a private chat with text, caption,
+// contact, photo, document or voice, and for nothing otherwise. A command asks for one
+// only as /start with what a deep link carries.
 func DefaultPlan(key Key, u Update) Plan {
 	if u.Kind != "message" {
 		return Plan{Reason: fmt.Sprintf("an update of kind %s asks for no lead", u.Kind)}
@@ -48,19 +53,57 @@ func DefaultPlan(key Key, u Update) Plan {
 	if err != nil {
 		return Plan{Undecodable: err.Error()}
 	}
-	if !m.asksForLead() {
+	command, args := Command(m.Text)
+	switch {
+	case !m.asksForLead():
 		return Plan{Reason: "a message without text, caption, contact, photo, document or voice asks for no lead"}
+	case !m.private(u):
+		return Plan{Reason: "a message in a chat that is not private asks for no lead"}
+	case command != "" && (command != "start" || args == ""):
+		return Plan{Reason: "a command asks for no lead, but /start with a payload"}
 	}
 	plan := Plan{Effect: true, Action: CreateLead, BusinessKey: m.businessKey(key, u), Fields: m.fields(u)}
 	if m.MediaGroupID != "" && m.Caption == "" {
-		plan.Defer = albumDefer
+		plan.Defer = AlbumDefer
 	}
 	return plan
 }
 
-// albumDefer is how long the members of an album without a caption wait for the
+// DefaultFields are those of a lead made of a message, wherever it was sent; none when
+// it has nothing to say.
+func DefaultFields(u Update) map[string]string {
+	m, err := decodeMessage(u)
+	if err != nil || !m.asksForLead() {
+		return nil
+	}
+	return m.fields(u)
+}
+
+// private: the Bot API always gives the type, and the ids of groups and channels are
+// negative. An enquiry is not lost because its chat has an odd shape.
+func (m message) private(u Update) bool {
+	return m.Chat.Type == "private" || m.Chat.Type == "" && u.Chat >= 0
+}
+
+// commandForm is what Telegram's clients show as a command at the start of a text.
+var commandForm = regexp.MustCompile(`^/([A-Za-z0-9_]{1,64})(?:@[A-Za-z0-9_]{3,32})?((?:[^A-Za-z0-9_/<>@][\s\S]*)?)$`)
+
+// Command is the command that a text begins with, in small letters and without / and
+// @bot, and what follows it; empty when it is none.
+func Command(text string) (name, args string) {
+	if !strings.HasPrefix(text, "/") {
+		return "", ""
+	}
+	m := commandForm.FindStringSubmatch(text)
+	if m == nil {
+		return "", ""
+	}
+	return strings.ToLower(m[1]), strings.TrimSpace(m[2])
+}
+
+// AlbumDefer is how long the members of an album without a caption wait for the
 // one that has it. Telegram delivers an album within a second or so.
-const albumDefer = 5 * time.Second
+const AlbumDefer = 5 * time.Second
 
 // message is what a lead needs of https://core.telegram.org/bots/api#message.
 type message struct {
@@ -74,6 +117,9 @@ type message struct {
 	Document     *file    `json:"document"`
 	Voice        *file    `json:"voice"`
 	From         *person  `json:"from"`
+	Chat         struct {
+		Type string `json:"type"`
+	} `json:"chat"`
 }
 
 type contact struct {

@@ -44,22 +44,22 @@ func TestT42_EqualTextsAreTwoOperationsAndT43_EditsNone(t *testing.T) {
 
 func TestMessagesThatAskForALead(t *testing.T) {
 	tests := map[string]map[string]string{ // content → its fields
-		`"text":"Hello"`:                 {"text": "Hello"},
-		`"caption":"Look"`:               {"text": "Look"},
-		`"photo":[]`:                     nil,
-		`"photo":[{"file_id":"small"}]`:  {"attachment": "photo", "file_id": "small"},
-		`"voice":{"file_id":"v"}`:        {"attachment": "voice", "file_id": "v"},
-		`"document":{"file_id":"d"}`:     {"attachment": "document", "file_id": "d"},
-		`"document":{},"caption":"x"`:    {"attachment": "document", "text": "x"},
-		`"sticker":{"file_id":"s"}`:      nil,
-		`"text":""`:                      nil,
-		`"text":null`:                    nil,
-		`"new_chat_title":"x"`:           nil,
-		`"contact":{}`:                   {},
-		`"text":"x","date":1781136000`:   {"text": "x", "sent_at": "2026-06-11T00:00:00Z"},
-		`"text":"x","date":-1`:           {"text": "x"},
-		`"text":"x","from":{"id":8}`:     {"text": "x", "user_id": "8"},
-		`"text":"x","chat":{"id":-1005}`: {"text": "x", "chat_id": "-1005"},
+		`"text":"Hello"`:                                  {"text": "Hello"},
+		`"caption":"Look"`:                                {"text": "Look"},
+		`"photo":[]`:                                      nil,
+		`"photo":[{"file_id":"small"}]`:                   {"attachment": "photo", "file_id": "small"},
+		`"voice":{"file_id":"v"}`:                         {"attachment": "voice", "file_id": "v"},
+		`"document":{"file_id":"d"}`:                      {"attachment": "document", "file_id": "d"},
+		`"document":{},"caption":"x"`:                     {"attachment": "document", "text": "x"},
+		`"sticker":{"file_id":"s"}`:                       nil,
+		`"text":""`:                                       nil,
+		`"text":null`:                                     nil,
+		`"new_chat_title":"x"`:                            nil,
+		`"contact":{}`:                                    {},
+		`"text":"x","date":1781136000`:                    {"text": "x", "sent_at": "2026-06-11T00:00:00Z"},
+		`"text":"x","date":-1`:                            {"text": "x"},
+		`"text":"x","from":{"id":8}`:                      {"text": "x", "user_id": "8"},
+		`"text":"x","chat":{"id":-1005,"type":"private"}`: {"text": "x", "chat_id": "-1005"},
 		`"photo":[{"file_id":"small"},{"file_id":"large"}],"caption":"x"`:                                                          {"attachment": "photo", "file_id": "large", "text": "x"},
 		`"text":"x","from":{"id":8,"first_name":"Ann","last_name":"Lee","username":"al","language_code":"de"}`:                     {"text": "x", "user_id": "8", "name": "Ann Lee", "username": "al", "language": "de"},
 		`"from":{"id":8,"last_name":"Lee"},"contact":{"phone_number":"+49","first_name":"Bob","last_name":"Ray"}`:                  {"user_id": "8", "name": "Lee", "phone": "+49", "contact_name": "Bob Ray"},
@@ -83,9 +83,9 @@ func TestMessagesThatAskForALead(t *testing.T) {
 }
 
 func TestNumbersOfAnyLengthComeThrough(t *testing.T) {
-	u := mustParse(t, 7000000001, `{"update_id":1,"message":{"chat":{"id":-1002000000001},"from":{"id":6000000002},"contact":{"user_id":6000000003},"date":1}}`)
+	u := mustParse(t, 7000000001, `{"update_id":1,"message":{"chat":{"id":9002000000001},"from":{"id":6000000002},"contact":{"user_id":6000000003},"date":1}}`)
 	want := map[string]string{
-		"source": "telegram", "bot_id": "7000000001", "chat_id": "-1002000000001", "user_id": "6000000002",
+		"source": "telegram", "bot_id": "7000000001", "chat_id": "9002000000001", "user_id": "6000000002",
 		"contact_user_id": "6000000003", "sent_at": "1970-01-01T00:00:01Z",
 	}
 	if got := DefaultPlan(u.Key(), u).Fields; !maps.Equal(got, want) {
@@ -210,4 +210,39 @@ func count(conditions ...bool) int {
 		}
 	}
 	return n
+}
+
+func TestDefaultsAreForPrivateChats(t *testing.T) {
+	for chat, want := range map[string]bool{
+		`{"id":5,"type":"private"}`:     true,
+		`{"id":5}`:                      true, // an id of a person
+		`{"id":-5}`:                     false,
+		`{"id":-5,"type":"group"}`:      false,
+		`{"id":-5,"type":"supergroup"}`: false,
+		`{"id":-5,"type":"channel"}`:    false,
+		`{"id":5,"type":"group"}`:       false,
+		`{}`:                            true, // no enquiry is lost for an odd shape
+		`"private"`:                     true,
+	} {
+		u := mustParse(t, 7, `{"update_id":1,"message":{"message_id":1,"chat":`+chat+`,"text":"hello"}}`)
+		if p := DefaultPlan(u.Key(), u); p.Effect != want || p.Undecodable != "" {
+			t.Errorf("%s: %+v", chat, p)
+		}
+	}
+}
+
+func TestCommands(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"/start": {"start", ""}, "/Start ad-7": {"start", "ad-7"}, "/start@Shop_bot  ad": {"start", "ad"}, "/help\nme": {"help", "me"},
+		"/start@b": {}, "/": {}, "//": {}, "/a/b": {}, "start": {}, " /start": {}, "/ a": {}, "/start<b>": {},
+	} {
+		name, args := Command(text)
+		if [2]string{name, args} != want {
+			t.Errorf("%q is %q with %q, want %q", text, name, args, want)
+		}
+		u := mustParse(t, 7, fmt.Sprintf(`{"update_id":1,"message":{"chat":{"id":5},"text":%q}}`, text))
+		if p := DefaultPlan(u.Key(), u); p.Effect != (name == "" || name == "start" && args != "") {
+			t.Errorf("%q is planned as %+v", text, p)
+		}
+	}
 }

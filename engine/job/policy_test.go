@@ -52,7 +52,7 @@ func TestARequestEndsWellBeforeItsLease(t *testing.T) {
 		if p.Check() != nil {
 			return
 		}
-		claim := State{}.ClaimBy("w", Plan{}, epoch, p)
+		claim := State{}.ClaimBy("w", Plan{}, "", epoch, p)
 		renewed := Renew(epoch, p)
 		if claim.Deadline != renewed.Deadline || claim.LeaseUntil != renewed.LeaseUntil {
 			t.Fatalf("claim %+v and renewal %+v differ", claim, renewed)

@@ -23,7 +23,7 @@ type verdict struct {
 // present one, or is not.
 func refereeRecord(s State, present bool, o Outcome, now time.Time, share float64, r Rules) verdict {
 	if o.Class == Created && o.CRMID != "" {
-		return refereeReceipt(s, o.CRMID)
+		return refereeReceipt(s, o.Step, o.CRMID)
 	}
 	if s.Phase != Claimed || !present {
 		return verdict{}
@@ -48,12 +48,33 @@ func refereeRecord(s State, present bool, o Outcome, now time.Time, share float6
 	}
 }
 
-func refereeReceipt(s State, id string) verdict {
+func refereeReceipt(s State, step, id string) verdict {
+	for _, m := range s.Made {
+		switch {
+		case m.Step == step && m.CRMID == id:
+			return verdict{}
+		case m.Step == step:
+			return refereeIncident(s, step+" "+id)
+		}
+	}
+	if step != "" && s.Phase.Final() {
+		return refereeIncident(s, step+" "+id)
+	}
+	if step != "" {
+		return verdict{event: "StepConfirmed"}
+	}
 	switch s.Phase {
 	case Pending, Claimed, NeedsReconciliation:
 		return verdict{event: "LeadConfirmed"}
 	}
-	for _, known := range append([]string{s.CRMID}, s.OtherCRMIDs...) {
+	if s.CRMID == id {
+		return verdict{}
+	}
+	return refereeIncident(s, id)
+}
+
+func refereeIncident(s State, id string) verdict {
+	for _, known := range s.OtherCRMIDs {
 		if known == id {
 			return verdict{}
 		}
@@ -64,6 +85,11 @@ func refereeReceipt(s State, id string) verdict {
 func refereeGiveUp(s State, r Rules) verdict {
 	if s.Ambiguous {
 		return refereeReconcile(s, r)
+	}
+	for _, m := range s.Made {
+		if m.Step == "lead" {
+			return verdict{event: "ReconciliationNeeded", human: true}
+		}
 	}
 	return verdict{event: "JobDeadLettered"}
 }

@@ -21,6 +21,12 @@ type State struct {
 	BusinessKey string
 	OperationID string
 
+	// Fields of the lead, as its first claim has them; "" before, and in logs of
+	// releases that did not record them.
+	Fields Fields
+	Step   string // that the newest claim is for; "" where one effect makes the lead
+	Made   []Made // by the steps so far; read only
+
 	Claim    Claim // meaningful while claimed
 	Attempts int   // claims so far
 	Spent    int   // attempts that count against the policy's budget
@@ -33,8 +39,12 @@ type State struct {
 	// FirstSent is when the oldest request of the operation may have left, since
 	// the operation was last proven to be without effect.
 	FirstSent time.Time
-	// LastDeadline is after which no request so far can still have left.
+	// LastDeadline is after which no request so far can still have left, for the
+	// step that the job stands at.
 	LastDeadline time.Time
+	// DoubtedUntil is until when requests may have left that this log does not know
+	// of. Zero: there are none.
+	DoubtedUntil time.Time
 
 	NotBefore time.Time // when the next step is due
 	Human     bool      // only an operator can go on
@@ -44,7 +54,7 @@ type State struct {
 
 	Repeats      int               // DeliveryRepeated events
 	Variants     map[string]string // fingerprint → event key of other updates under this key; read only
-	OtherCRMIDs  []string          // of ReceiptConflicted
+	OtherCRMIDs  []string          // of ReceiptConflicted, behind the name of their step
 	Requeues     int
 	ConfirmedBy  string // event key of the job that made the effect instead
 	SharedCRMID  string // and its lead
@@ -90,7 +100,10 @@ func (s State) Evolve(e Event, at time.Time) State {
 		s.Variants = with(s.Variants, e.Fingerprint, e.StoredAs)
 	case JobClaimed:
 		s.Phase, s.Attempts = Claimed, s.Attempts+1
-		s.Action, s.BusinessKey, s.OperationID = e.Action, e.BusinessKey, e.OperationID
+		s.Action, s.BusinessKey, s.OperationID, s.Step = e.Action, e.BusinessKey, e.OperationID, e.Step
+		if s.Fields == "" {
+			s.Fields = e.Fields
+		}
 		s.Claim = Claim{Fence: revision, Worker: e.Worker, At: at, LeaseUntil: e.LeaseUntil, Deadline: e.Deadline}
 		s.NotBefore = e.LeaseUntil
 	case ClaimRenewed:
@@ -124,19 +137,25 @@ func (s State) Evolve(e Event, at time.Time) State {
 // evolveEnding folds the events that end a job or start it again.
 func (s State) evolveEnding(e Event) State {
 	switch e := e.(type) {
+	case StepConfirmed:
+		s = s.unclaimed(Pending, s.LastEventAt, s.LastError)
+		s.Made = append(s.Made[:len(s.Made):len(s.Made)], Made{e.Step, e.CRMID, e.How})
+		s.Spent, s.Releases, s.Lookups, s.LastOperator = 0, 0, 0, e.By // each step has its own
+		s.Ambiguous, s.Human, s.FirstSent, s.LastDeadline = false, false, time.Time{}, time.Time{}
 	case LeadConfirmed:
 		s = s.unclaimed(Done, time.Time{}, "")
 		s.CRMID, s.How, s.LastOperator = e.CRMID, e.How, e.By
 		s.Ambiguous, s.Human = false, false
 	case ReceiptConflicted:
-		s.OtherCRMIDs = append(s.OtherCRMIDs[:len(s.OtherCRMIDs):len(s.OtherCRMIDs)], e.CRMID)
-		s.Ambiguous = s.Ambiguous || s.CRMID == "" // a request did have an effect
+		s.OtherCRMIDs = append(s.OtherCRMIDs[:len(s.OtherCRMIDs):len(s.OtherCRMIDs)], e.id())
+		s.Ambiguous = s.Ambiguous || e.Confirmed == "" // a request did have an effect
 	case NoEffectNeeded:
 		s = s.unclaimed(Done, time.Time{}, e.Reason)
 		s.ConfirmedBy, s.SharedCRMID = e.ConfirmedBy, e.CRMID
 	case LeadAbsent:
 		s = s.unclaimed(Pending, s.LastEventAt, s.LastError)
 		s.Ambiguous, s.Human, s.FirstSent, s.LastOperator = false, false, time.Time{}, e.By
+		s.DoubtedUntil = time.Time{} // then no later step was made either
 		if e.How == ByOperator {
 			s.Spent = 0
 		}
@@ -187,6 +206,9 @@ func (s State) doubted(until time.Time) State {
 	if until.After(s.LastDeadline) {
 		s.LastDeadline = until
 	}
+	if until.After(s.DoubtedUntil) {
+		s.DoubtedUntil = until
+	}
 	return s
 }
 
@@ -215,7 +237,7 @@ const (
 // every open job without folding each of them.
 func Due(e Event, at time.Time) (Schedule, time.Time) {
 	switch e := e.(type) {
-	case UpdateReceived, LeadAbsent, JobRequeued:
+	case UpdateReceived, StepConfirmed, LeadAbsent, JobRequeued:
 		return DueAt, at
 	case JobClaimed:
 		return DueAt, e.LeaseUntil

@@ -18,9 +18,13 @@ type Update struct {
 	ID          int64  // update_id
 	Kind        string // the name of its optional member: message, callback_query, …
 	Chat        int64  // 0 when it has none
+	Origin      int64  // the id that the chat had before it became a supergroup, or Chat; 0: not looked for
 	User        int64  // 0 when it has none
 	Fingerprint string // SHA-256 of the canonical JSON, hexadecimal
 	Raw         []byte // byte for byte
+
+	// Of the service messages about a group that becomes a supergroup, else 0.
+	MigratedTo, MigratedFrom int64
 }
 
 // ErrNotUpdate is what ParseUpdate answers for a body that cannot be accepted:
@@ -122,6 +126,10 @@ func (u *Update) describe(doc document, top int) {
 		u.Kind = OddKind
 	}
 	u.Chat = doc.firstID(content, []string{"chat", "id"}, []string{"message", "chat", "id"}, []string{"user_chat_id"})
+	if u.Kind == "message" && u.Chat < 0 {
+		u.MigratedTo = doc.firstID(content, []string{"migrate_to_chat_id"})
+		u.MigratedFrom = doc.firstID(content, []string{"migrate_from_chat_id"})
+	}
 	u.User = doc.firstID(content, []string{"from", "id"}, []string{"user", "id"})
 }
 

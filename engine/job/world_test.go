@@ -14,7 +14,9 @@ type world struct {
 	choose func(n int) int // 0 to n-1
 	fail   func(string)
 
-	rules   Rules
+	policy  Policy
+	steps   []string              // empty: the lead is made by one effect
+	can     map[string]Capability // of each step
 	now     time.Time
 	skew    [2]time.Duration
 	log     []recorded
@@ -23,8 +25,8 @@ type world struct {
 	due     Schedule
 	dueAt   time.Time
 
-	leads    []string // the truth
-	keyFirst time.Time
+	leads    map[string][]string // the truth, by step
+	keyFirst map[string]time.Time
 	landings []landing
 	answers  []answer
 	asked    map[uint64]bool // claims whose one request is made
@@ -43,6 +45,7 @@ type landing struct {
 	at      time.Time
 	process int
 	fence   uint64
+	step    string
 	answers bool
 }
 
@@ -54,13 +57,20 @@ type answer struct {
 
 var worldPlan = Plan{Effect: true, Action: CreateLead, BusinessKey: "telegram/7/42"}
 
+// newWorld is a CRM of the capability; every other time a lead takes three effects
+// there, and the first and the last of them have capabilities of their own.
 func newWorld(c Capability, choose func(int) int, fail func(string), counts map[string]int) *world {
 	p := patient
 	p.ClockSkew = 4 * time.Second
 	w := &world{
-		choose: choose, fail: fail, rules: Rules{p, c}, now: epoch, counts: counts,
+		choose: choose, fail: fail, policy: p, now: epoch, counts: counts,
+		can: map[string]Capability{"": c}, leads: map[string][]string{}, keyFirst: map[string]time.Time{},
 		skew:  [2]time.Duration{p.ClockSkew / 2, -p.ClockSkew / 2},
 		asked: map[uint64]bool{}, unproven: map[uint64]bool{},
+	}
+	if choose(2) == 1 {
+		w.steps = []string{"contact", LeadStep, "link"}
+		w.can = map[string]Capability{"contact": sharp[choose(len(sharp))], LeadStep: c, "link": sharp[choose(len(sharp))]}
 	}
 	w.append(0, UpdateReceived{Key: Key{Bot: 7, Update: 42}, Fingerprint: "f", Kind: "message", Update: "{}"})
 	return w
@@ -69,6 +79,11 @@ func newWorld(c Capability, choose func(int) int, fail func(string), counts map[
 func (w *world) clock(process int) time.Time { return w.now.Add(w.skew[process]) }
 
 func (w *world) share() float64 { return float64(w.choose(1000)) / 1000 }
+
+// rules are those for the step that the job stands at.
+func (w *world) rules() Rules { return w.rulesOf(w.state.Step) }
+
+func (w *world) rulesOf(step string) Rules { return Rules{w.policy, w.can[step]} }
 
 // append records events as the engine does: all or none, if the table allows it.
 func (w *world) append(process int, events ...Event) {
@@ -87,10 +102,10 @@ func (w *world) append(process int, events ...Event) {
 		switch e.(type) {
 		case JobClaimed:
 			w.unproven[w.state.EventCount] = true
-		case LeadAbsent:
+		case LeadAbsent, StepConfirmed:
 			clear(w.unproven)
 		case ReconciliationNeeded:
-			if len(w.unproven) == 0 {
+			if _, made := w.state.Has(LeadStep); len(w.unproven) == 0 && !made {
 				w.fail("nothing was ambiguous")
 			}
 		case ReceiptConflicted:
@@ -127,7 +142,7 @@ func (w *world) step() {
 		w.record(len(w.answers)-1, false)
 	case 11:
 		if w.owns(process) {
-			w.append(process, Renew(w.clock(process), w.rules.Policy))
+			w.append(process, Renew(w.clock(process), w.policy))
 		}
 	}
 }
@@ -137,9 +152,15 @@ func (w *world) owns(process int) bool {
 }
 
 func (w *world) claim(process int) {
-	if w.state.Phase == Pending {
-		w.append(process, w.state.ClaimBy(fmt.Sprint("w", process), worldPlan, w.clock(process), w.rules.Policy))
+	if w.state.Phase != Pending {
+		return
 	}
+	step, finished := w.state.NextStep(w.steps)
+	if finished {
+		w.append(process, w.state.Finish(Signature{})...)
+		return
+	}
+	w.append(process, w.state.ClaimBy(fmt.Sprint("w", process), worldPlan, step, w.clock(process), w.policy))
 }
 
 // send makes a claim's one request, if that is permitted.
@@ -148,27 +169,27 @@ func (w *world) send(process, behaviour int) {
 	if !w.owns(process) || w.asked[claim.Fence] {
 		return
 	}
-	switch permission := w.state.Permit(w.clock(process), w.rules); permission {
+	switch permission := w.state.Permit(w.clock(process), w.rules()); permission {
 	case TooLate:
 		w.counts["too late"]++
-		w.append(process, Renew(w.clock(process), w.rules.Policy))
+		w.append(process, Renew(w.clock(process), w.policy))
 		return
 	case MayNever:
 		w.counts["may never"]++
 		w.settled(claim.Fence)
-		w.append(process, w.state.Unrepeatable(w.rules)...)
+		w.append(process, w.state.Unrepeatable(w.rules())...)
 		return
 	}
 	w.asked[claim.Fence] = true
 	w.counts["sent"]++
 	outcome := Outcome{Class: Unknown, Reason: "cut"}
-	latest := claim.Deadline.Add(-w.skew[process]).Add(w.rules.Capability.Settle)
+	latest := claim.Deadline.Add(-w.skew[process]).Add(w.rules().Capability.Settle)
 	switch behaviour {
 	case 0:
-		outcome = w.apply(w.now)
+		outcome = w.apply(w.state.Step, w.now)
 	case 1, 2: // lands some time; behaviour 2: and the answer comes then
 		at := w.now.Add(latest.Sub(w.now) * time.Duration(w.choose(5)) / 4)
-		w.landings = append(w.landings, landing{at, process, claim.Fence, behaviour == 2})
+		w.landings = append(w.landings, landing{at, process, claim.Fence, w.state.Step, behaviour == 2})
 		if behaviour == 2 {
 			return
 		}
@@ -179,18 +200,20 @@ func (w *world) send(process, behaviour int) {
 	case 5:
 		outcome = Outcome{Class: NotSent, Reason: "dial"}
 	}
+	outcome.Step = w.state.Step
 	w.answers = append(w.answers, answer{process, claim.Fence, outcome})
 }
 
-// apply is a request's effect at the CRM.
-func (w *world) apply(at time.Time) Outcome {
-	c := w.rules.Capability
-	if c.Repeatable && len(w.leads) > 0 && (c.Validity == 0 || at.Before(w.keyFirst.Add(c.Validity))) {
-		return Outcome{Class: Created, CRMID: w.leads[len(w.leads)-1], How: ByExists}
+// apply is the effect of a request for the step. Ids of two steps can be equal.
+func (w *world) apply(step string, at time.Time) Outcome {
+	c, made := w.can[step], w.leads[step]
+	if c.Repeatable && len(made) > 0 && (c.Validity == 0 || at.Before(w.keyFirst[step].Add(c.Validity))) {
+		return Outcome{Class: Created, Step: step, CRMID: made[len(made)-1], How: ByExists}
 	}
-	w.keyFirst = at
-	w.leads = append(w.leads, fmt.Sprint("lead-", len(w.leads)+1))
-	return Outcome{Class: Created, CRMID: w.leads[len(w.leads)-1], How: ByCreate}
+	w.keyFirst[step] = at
+	id := fmt.Sprint("id-", len(made)+1)
+	w.leads[step] = append(made, id)
+	return Outcome{Class: Created, Step: step, CRMID: id, How: ByCreate}
 }
 
 func (w *world) advance(d time.Duration) {
@@ -199,7 +222,7 @@ func (w *world) advance(d time.Duration) {
 	for len(w.landings) > 0 && !w.landings[0].at.After(w.now) {
 		l := w.landings[0]
 		w.landings = w.landings[1:]
-		if outcome := w.apply(l.at); l.answers {
+		if outcome := w.apply(l.step, l.at); l.answers {
 			w.answers = append(w.answers, answer{l.process, l.fence, outcome})
 		}
 	}
@@ -218,8 +241,9 @@ func (w *world) record(which int, lost bool) {
 	}
 	present := w.state.Phase == Claimed && w.state.Claim.Fence == a.fence
 	share, now := w.share(), w.clock(a.process)
-	events := w.state.Record(a.fence, a.outcome, now, share, w.rules)
-	if got, want := verdictOf(events), refereeRecord(w.state, present, a.outcome, now, share, w.rules); got != want {
+	rules := w.rulesOf(a.outcome.Step)
+	events := w.state.Record(a.fence, a.outcome, now, share, rules)
+	if got, want := verdictOf(events), refereeRecord(w.state, present, a.outcome, now, share, rules); got != want {
 		w.fail(fmt.Sprintf("%+v comes to %+v, the referee says %+v", a.outcome, got, want))
 	}
 	if present && a.outcome.Class != Unknown {
@@ -229,9 +253,17 @@ func (w *world) record(which int, lost bool) {
 		w.counts["late receipt"]++
 	}
 	w.append(a.process, events...)
-	if id := a.outcome.CRMID; id != "" && w.state.CRMID != id && !slices.Contains(w.state.OtherCRMIDs, id) {
+	if id := a.outcome.CRMID; id != "" && !w.keeps(a.outcome.Step, id) {
 		w.fail("a receipt is dropped")
 	}
+}
+
+func (w *world) keeps(step, id string) bool {
+	if step == "" {
+		return w.state.CRMID == id || slices.Contains(w.state.OtherCRMIDs, id)
+	}
+	m, _ := w.state.Has(step)
+	return m.CRMID == id || slices.Contains(w.state.OtherCRMIDs, step+" "+id)
 }
 
 // settled notes proof that the claim's request had no effect.
@@ -239,14 +271,14 @@ func (w *world) settled(fence uint64) { delete(w.unproven, fence) }
 
 func (w *world) expire(process int) {
 	now := w.clock(process)
-	if w.state.Phase == Claimed && !now.Before(w.state.ExpiresAt(w.rules.Policy)) {
-		w.append(process, w.state.Expire(now, w.share(), w.rules)...)
+	if w.state.Phase == Claimed && !now.Before(w.state.ExpiresAt(w.policy)) {
+		w.append(process, w.state.Expire(now, w.share(), w.rules())...)
 	}
 }
 
 func (w *world) lookup(process int) {
-	if w.state.Phase == NeedsReconciliation && !w.state.Human && w.rules.Capability.CanFind {
-		w.append(process, w.state.Found(w.leads, w.clock(process), w.rules)...)
+	if w.state.Phase == NeedsReconciliation && !w.state.Human && w.rules().Capability.CanFind {
+		w.append(process, w.state.Found(w.leads[w.state.Step], w.clock(process), w.rules())...)
 	}
 }
 
@@ -254,11 +286,12 @@ func (w *world) lookup(process int) {
 func (w *world) operator(process, act int) {
 	g := Signature{By: "ann", Reason: "looked"}
 	var events []Event
+	made := w.leads[w.state.Step]
 	switch {
-	case act == 0 && len(w.leads) > 0:
-		events, _ = w.state.Resolve(w.leads[0], g)
+	case act == 0 && len(made) > 0:
+		events, _ = w.state.Resolve(w.state.Step, made[0], g)
 	case act == 0:
-		events, _ = w.state.ResolveAbsent(w.clock(process), g, w.rules)
+		events, _ = w.state.ResolveAbsent(w.state.Step, w.clock(process), g, w.rules())
 	case act == 1:
 		events, _ = w.state.Discard(g)
 	default:

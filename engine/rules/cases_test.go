@@ -136,7 +136,7 @@ func TestT45AMigrationIsNoLead(t *testing.T) {
 		`{"message_id":1,"chat":{"id":-1005,"type":"supergroup"},"migrate_from_chat_id":-5}`,
 	} {
 		u := update(t, 1, "message", content)
-		if p := rules.Default(u.Key(), u); p.Effect || p.Undecodable != "" {
+		if p := job.DefaultPlan(u.Key(), u); p.Effect || p.Undecodable != "" {
 			t.Errorf("%+v", p)
 		}
 		if x := s.Explain(u.Key(), u); x.Rule != "moved" {
@@ -180,5 +180,46 @@ func TestT49WhoseContactItIs(t *testing.T) {
 	}
 	if p = plan(s, private(t, 3, `"contact":{"phone_number":"+1","first_name":"Bob"}`)); !strings.HasPrefix(p.Fields["told_by"], "Ada") {
 		t.Errorf("of nobody on Telegram: %+v", p)
+	}
+}
+
+func TestT45TheChatKeepsItsFirstId(t *testing.T) {
+	s := compiled(t, keyed("chat", "chat.origin"))
+	before := update(t, 1, "message", `{"chat":{"id":-5,"type":"group"},"text":"hello"}`)
+	after := update(t, 2, "message", `{"chat":{"id":-1001,"type":"supergroup"},"text":"hello"}`)
+	after.Origin = -5 // as the engine knows it
+	if a, b := operation(s, before), operation(s, after); a == "" || a != b {
+		t.Errorf("%q and %q", a, b)
+	}
+}
+
+func TestASeriesIsAskedForByItsRule(t *testing.T) {
+	forwarded := `"forward_origin":{"type":"hidden_user"},"text":"x"`
+	s := compiled(t, rules.Rule{Name: "forwards", When: "forwarded", Action: rules.CreateLead, Series: 2 * time.Minute})
+	u := private(t, 1, forwarded)
+	want := job.Series{Name: "forwards", Window: 2 * time.Minute, SentAt: time.Unix(1767225600, 0).UTC()}
+	if p := plan(s, u); p.Series != want || p.BusinessKey != u.Key().String() {
+		t.Errorf("%+v", p)
+	}
+	for name, u := range map[string]job.Update{
+		"not forwarded": private(t, 1, `"text":"x"`), "an album, which has a key of its own": private(t, 1, `"media_group_id":"1",`+forwarded),
+		"without a time": update(t, 1, "message", `{"chat":{"id":5,"type":"private"},"from":{"id":5},`+forwarded+`}`),
+		"of nobody":      update(t, 1, "message", `{"date":1,"chat":{"id":5,"type":"private"},`+forwarded+`}`),
+	} {
+		if p := plan(s, u); p.Series != (job.Series{}) || !p.Effect {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+	for name, r := range map[string]rules.Rule{
+		"too short": {Series: time.Millisecond}, "too long": {Series: 25 * time.Hour}, "negative": {Series: -time.Minute},
+		"ignoring": {Series: time.Minute, Action: rules.Ignore}, "with a key": {Series: time.Minute, BusinessKey: "text"},
+	} {
+		r.Name = "r"
+		if r.Action == "" {
+			r.Action = rules.CreateLead
+		}
+		if _, err := rules.New("rules.yaml", []rules.Rule{r}); err == nil || !strings.HasPrefix(err.Error(), "rules.yaml: rules[0].series: ") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -42,10 +41,12 @@ type env struct {
 	CRMID string `expr:"crm_id"` // of the lead; in replies only, see guard
 
 	message json.RawMessage // as it came; nil when the update is none
+	sent    int64           // Unix seconds; 0 when the update does not say
 }
 
 type chat struct {
 	ID       int64  `expr:"id"`
+	Origin   int64  `expr:"origin"` // its id before the group became a supergroup, or its id
 	Type     string `expr:"type"`
 	Title    string `expr:"title"`
 	Username string `expr:"username"`
@@ -93,7 +94,7 @@ func read(u job.Update) (*env, error) {
 	if e.MessageID == 0 {
 		e.MessageID = whole(pressed, "message_id")
 	}
-	e.Data = word(content, "data")
+	e.Data, e.sent = word(content, "data"), whole(content, "date")
 	if messageKinds[u.Kind] || strings.HasPrefix(u.Kind, editPrefix) {
 		e.readMessage(content)
 	}
@@ -111,7 +112,11 @@ func (e *env) readChat(u job.Update, own, pressed map[string]any) {
 	if m == nil {
 		m = pressed
 	}
-	e.Chat = chat{u.Chat, word(m, "type"), word(m, "title"), word(m, "username")}
+	origin := u.Origin
+	if origin == 0 {
+		origin = u.Chat
+	}
+	e.Chat = chat{u.Chat, origin, word(m, "type"), word(m, "title"), word(m, "username")}
 	// The Bot API always says the type. The ids of groups and channels are negative.
 	e.IsPrivate = e.Chat.Type == "private" || e.Chat.Type == "" && e.Chat.ID > 0
 }
@@ -133,7 +138,7 @@ func (e *env) readMessage(m map[string]any) {
 	text := word(m, "text")
 	e.Caption, e.Album = word(m, "caption"), word(m, "media_group_id")
 	e.Text = text + e.Caption // a message has one of them at most
-	e.Command, e.Args = command(text)
+	e.Command, e.Args = job.Command(text)
 	if e.Command == "start" {
 		e.Payload = e.Args
 	}
@@ -150,17 +155,6 @@ func (e *env) readMessage(m map[string]any) {
 		e.Contact.Name = strings.TrimSpace(e.Contact.FirstName + " " + e.Contact.LastName)
 		e.Contact.Own = e.Contact.UserID != 0 && e.Contact.UserID == e.User.ID
 	}
-}
-
-// commandForm is what Telegram's clients show as a command at the start of a text.
-var commandForm = regexp.MustCompile(`^/([A-Za-z0-9_]{1,64})(?:@[A-Za-z0-9_]{3,32})?((?:[^A-Za-z0-9_/<>@][\s\S]*)?)$`)
-
-func command(text string) (name, args string) {
-	m := commandForm.FindStringSubmatch(text)
-	if m == nil {
-		return "", ""
-	}
-	return strings.ToLower(m[1]), strings.TrimSpace(m[2])
 }
 
 func object(m map[string]any, name string) map[string]any {

@@ -58,7 +58,7 @@ func TestEveryKind(t *testing.T) {
 		}
 		t.Run(kind, func(t *testing.T) {
 			u := update(t, 1, kind, content)
-			p := rules.Default(u.Key(), u)
+			p := job.DefaultPlan(u.Key(), u)
 			if want := kind == "message"; p.Effect != want || p.Undecodable != "" || !want && p.Reason == "" {
 				t.Errorf("by default: %+v", p)
 			}
@@ -132,31 +132,12 @@ func TestDefaults(t *testing.T) {
 		`"text":"/help, please"`:               false,
 	} {
 		u := private(t, 1, content)
-		p := rules.Default(u.Key(), u)
+		p := job.DefaultPlan(u.Key(), u)
 		if p.Effect != want || p.Undecodable != "" || !want && p.Reason == "" {
 			t.Errorf("%s: %+v", content, p)
 		}
 		if was := job.DefaultPlan(u.Key(), u); p.Effect && (!maps.Equal(p.Fields, was.Fields) || p.BusinessKey != was.BusinessKey || p.Action != was.Action) {
 			t.Errorf("%s: the lead is %+v, and without rules %+v", content, p, was)
-		}
-	}
-}
-
-func TestDefaultsAreForPrivateChats(t *testing.T) {
-	for chat, want := range map[string]bool{
-		`{"id":5,"type":"private"}`:     true,
-		`{"id":5}`:                      true, // an id of a person
-		`{"id":-5}`:                     false,
-		`{"id":-5,"type":"group"}`:      false,
-		`{"id":-5,"type":"supergroup"}`: false,
-		`{"id":-5,"type":"channel"}`:    false,
-		`{"id":5,"type":"group"}`:       false,
-		`{}`:                            false,
-		`"private"`:                     false,
-	} {
-		u := update(t, 1, "message", `{"message_id":1,"chat":`+chat+`,"text":"hello"}`)
-		if p := rules.Default(u.Key(), u); p.Effect != want || p.Undecodable != "" {
-			t.Errorf("%s: %+v", chat, p)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestLaws(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Run("defaults", func(t *testing.T) { properties.CheckRules(t, rules.Default, examples...) })
+	t.Run("defaults", func(t *testing.T) { properties.CheckRules(t, job.DefaultPlan, examples...) })
 	t.Run("shop", func(t *testing.T) { properties.CheckRules(t, planner, examples...) })
 	everything, err := rules.Compile("", []rules.Rule{{Name: "all", Action: rules.CreateLead, BusinessKey: "text", Fields: map[string]string{"all": "text"}}})
 	if err != nil {

@@ -13,19 +13,11 @@ import (
 // editPrefix begins the kinds of edits.
 const editPrefix = "edited_"
 
-// albumDefer is how long the members of an album without a caption wait for the one
-// that has it, as in job.DefaultPlan.
-const albumDefer = 5 * time.Second
-
 // Plan is a job.Planner.
 func (s *Set) Plan(key job.Key, u job.Update) job.Plan {
 	plan, _ := s.decide(key, u)
 	return plan
 }
-
-// Default is the planner without any rule: job.DefaultPlan for private chats, where
-// commands ask for no lead but /start with what a deep link carries.
-func Default(key job.Key, u job.Update) job.Plan { return (&Set{}).Plan(key, u) }
 
 // trace is how a decision came about.
 type trace struct {
@@ -54,22 +46,7 @@ func (s *Set) decide(key job.Key, u job.Update) (job.Plan, trace) {
 			return plan, trace{e, i, err, part}
 		}
 	}
-	return byDefault(key, u, e), trace{env: e, index: len(s.rules)}
-}
-
-// byDefault narrows job.DefaultPlan.
-func byDefault(key job.Key, u job.Update, e *env) job.Plan {
-	plan := job.DefaultPlan(key, u)
-	switch {
-	case !plan.Effect:
-		return plan
-	case !e.IsPrivate:
-		return job.Plan{Reason: "a message in a chat that is not private asks for no lead"}
-	case e.Command != "" && e.Payload == "":
-		return job.Plan{Reason: "a command asks for no lead, but /start with a payload"}
-	default:
-		return plan
-	}
+	return job.DefaultPlan(key, u), trace{env: e, index: len(s.rules)}
 }
 
 // failure says in fixed words what could not be evaluated.
@@ -92,8 +69,11 @@ func (r *rule) plan(key job.Key, u job.Update, e *env) (p job.Plan, part string,
 		return r.failure("field " + strings.TrimPrefix(part, "fields.")), part, err
 	}
 	p = job.Plan{Effect: true, Action: CreateLead, BusinessKey: business, Fields: fields}
+	if r.series > 0 && business == key.String() && u.Chat != 0 && u.User != 0 && e.sent > 0 {
+		p.Series = job.Series{Name: r.name, Window: r.series, SentAt: time.Unix(e.sent, 0).UTC()}
+	}
 	if e.Album != "" && e.Caption == "" && business != key.String() {
-		p.Defer = albumDefer
+		p.Defer = job.AlbumDefer
 	}
 	return p, "", nil
 }
@@ -133,7 +113,7 @@ func (r *rule) businessKey(key job.Key, u job.Update, e *env) (string, error) {
 
 // leadFields are the default ones under the rule's.
 func (r *rule) leadFields(key job.Key, u, message job.Update, e *env) (fields map[string]string, part string, err error) {
-	if fields = job.DefaultPlan(key, message).Fields; fields == nil {
+	if fields = job.DefaultFields(message); fields == nil {
 		fields = e.fields()
 	}
 	for _, f := range r.fields {

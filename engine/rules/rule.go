@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/leadonce/leadonce/engine/job"
 )
@@ -26,6 +27,10 @@ type Rule struct {
 	// lead: a text, a whole number, or nil and "" for what job.BusinessKey says.
 	BusinessKey string `yaml:"business_key"`
 
+	// Series makes messages of one person in one chat one lead that were sent within
+	// it of the first of them, instead of a business key: 1 s to 24 h; 0 for none.
+	Series time.Duration `yaml:"series"`
+
 	// Fields are laid over those that a lead has by default. Each is an expression,
 	// or a text with expressions in it: "from ${user.name}". An empty result removes
 	// the field.
@@ -44,6 +49,7 @@ const (
 	MaxSource = 2000 // bytes of one expression
 	MaxFields = 50   // of one rule
 	MaxKey    = 200  // bytes of what BusinessKey evaluates to
+	MaxSeries = 24 * time.Hour
 )
 
 // Set is a list of rules that is ready for use, by any number of goroutines.
@@ -54,7 +60,8 @@ type rule struct {
 	ignore bool
 	when   *expression // nil when it always holds
 	key    *expression // nil when it has none
-	fields []field     // sorted by name
+	series time.Duration
+	fields []field // sorted by name
 }
 
 type field struct {
@@ -123,6 +130,16 @@ func (c compiler) rule(r Rule) (compiled rule, err error) {
 	if compiled.ignore && len(r.Fields) > 0 {
 		return rule{}, c.mistake("fields", "a rule that ignores makes no lead", "leave them out, or give action: "+CreateLead)
 	}
+	switch {
+	case r.Series == 0:
+	case r.Series < time.Second || r.Series > MaxSeries:
+		return rule{}, c.mistake("series", "not a window", "give 1s to 24h, such as 2m")
+	case compiled.ignore:
+		return rule{}, c.mistake("series", "a rule that ignores makes no lead", "leave it out, or give action: "+CreateLead)
+	case r.BusinessKey != "":
+		return rule{}, c.mistake("series", "a series has a business key of its own", "leave out series or business_key")
+	}
+	compiled.series = r.Series
 	if r.When != "" {
 		if compiled.when, err = c.expression("when", r.When, condition); err != nil {
 			return rule{}, err

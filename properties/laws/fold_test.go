@@ -90,6 +90,12 @@ func otherwise(t *rapid.T, r recorded) recorded {
 		field.Set(reflect.ValueOf(at.Add(time.Second)))
 		return recorded{changed.Interface().(job.Event), r.at}
 	}
+	if fields, ok := field.Interface().(job.Fields); ok {
+		more := fields.Map()
+		more["x"] += "x"
+		field.Set(reflect.ValueOf(job.NewFields(more)))
+		return recorded{changed.Interface().(job.Event), r.at}
+	}
 	switch field.Kind() {
 	case reflect.String:
 		field.SetString(field.String() + "x")
@@ -135,7 +141,7 @@ func decisions(s job.State, now time.Time, r job.Rules, backwards bool) []any {
 	ask(func() any { return s.Bind(plan) })
 	ask(func() any { return s.Bind(job.Plan{Effect: true, Action: "other", BusinessKey: "telegram/7/43"}) })
 	for _, at := range []time.Time{now, now.Add(15 * time.Second), now.Add(time.Hour)} {
-		ask(func() any { return s.ClaimBy("w", plan, at, r.Policy) })
+		ask(func() any { return s.ClaimBy("w", plan, "", at, r.Policy) })
 		ask(func() any { return s.Permit(at, r) })
 		ask(func() any { return s.Expire(at, 0.5, r) })
 		ask(func() any { return s.NotFound("503", at, 0.5, r.Policy) })
@@ -147,12 +153,12 @@ func decisions(s job.State, now time.Time, r job.Rules, backwards bool) []any {
 				ask(func() any { return s.Record(fence, o, at, 0.5, r) })
 			}
 		}
-		acts(func() ([]job.Event, error) { return s.ResolveAbsent(at, operator, r) })
-		acts(func() ([]job.Event, error) { return s.Doubt(plan, at, operator, r) })
+		acts(func() ([]job.Event, error) { return s.ResolveAbsent("", at, operator, r) })
+		acts(func() ([]job.Event, error) { return s.Doubt(plan, "", at, operator, r) })
 	}
 	ask(func() any { return s.Unrepeatable(r) })
 	ask(func() any { return s.ExpiresAt(r.Policy) })
-	acts(func() ([]job.Event, error) { return s.Resolve("lead-1", operator) })
+	acts(func() ([]job.Event, error) { return s.Resolve("", "lead-1", operator) })
 	acts(func() ([]job.Event, error) { return s.Requeue(operator) })
 	acts(func() ([]job.Event, error) { return s.Discard(operator) })
 	for _, holder := range []job.Key{s.Key, {Bot: 7, Update: 41}} {

@@ -116,7 +116,7 @@ func (l *life) step(t *rapid.T) {
 	case s.Phase == job.Pending && act == 4:
 		l.act(s.Discard(operator))
 	case s.Phase == job.Pending:
-		l.record(s.ClaimBy("worker-1", job.DefaultPlan(l.key, s.AsUpdate()), l.now, policy))
+		l.record(s.ClaimBy("worker-1", job.DefaultPlan(l.key, s.AsUpdate()), "", l.now, policy))
 	case s.Phase == job.Claimed && act == 3:
 		l.record(job.Renew(l.now, policy))
 	case s.Phase == job.Claimed && act == 4:
@@ -133,13 +133,13 @@ func (l *life) step(t *rapid.T) {
 func (l *life) reconcile(t *rapid.T, act int, share float64) {
 	switch s := l.state; act {
 	case 3:
-		l.act(s.Resolve("lead-by-hand", operator))
+		l.act(s.Resolve("", "lead-by-hand", operator))
 	case 4:
 		l.act(s.Discard(operator))
 	case 5:
 		l.record(s.NotFound("503", l.now, share, policy)...)
 	case 6:
-		l.act(s.ResolveAbsent(l.now, operator, l.rules))
+		l.act(s.ResolveAbsent("", l.now, operator, l.rules))
 	default:
 		ids := rapid.SampledFrom([][]string{nil, {"lead-1"}, {"lead-1", "lead-2"}}).Draw(t, "found")
 		l.record(s.Found(ids, l.now, l.rules)...)

@@ -15,12 +15,14 @@ var design = map[job.Phase]map[string]job.Phase{
 		"UpdateReceived": job.Pending,
 	},
 	job.Pending: {
-		"DeliveryRepeated": job.Pending,
-		"KeyConflicted":    job.Pending,
-		"JobClaimed":       job.Claimed,
-		"LeadConfirmed":    job.Done, // a late receipt
-		"NoEffectNeeded":   job.Done,
-		"JobDeadLettered":  job.DeadLetter,
+		"DeliveryRepeated":  job.Pending,
+		"KeyConflicted":     job.Pending,
+		"JobClaimed":        job.Claimed,
+		"StepConfirmed":     job.Pending, // a late receipt
+		"LeadConfirmed":     job.Done,    // a late receipt, or behind the last step
+		"ReceiptConflicted": job.Pending, // of a step before
+		"NoEffectNeeded":    job.Done,
+		"JobDeadLettered":   job.DeadLetter,
 	},
 	job.Claimed: {
 		"DeliveryRepeated":     job.Claimed,
@@ -30,14 +32,18 @@ var design = map[job.Phase]map[string]job.Phase{
 		"AttemptNotApplied":    job.Pending,
 		"OutcomeUnknown":       job.Pending,
 		"ReconciliationNeeded": job.NeedsReconciliation,
+		"StepConfirmed":        job.Pending,
 		"LeadConfirmed":        job.Done,
+		"ReceiptConflicted":    job.Claimed,
 		"JobDeadLettered":      job.DeadLetter,
 	},
 	job.NeedsReconciliation: {
 		"DeliveryRepeated":     job.NeedsReconciliation,
 		"KeyConflicted":        job.NeedsReconciliation,
 		"ReconciliationNeeded": job.NeedsReconciliation, // to a person
+		"StepConfirmed":        job.Pending,
 		"LeadConfirmed":        job.Done,
+		"ReceiptConflicted":    job.NeedsReconciliation,
 		"LeadAbsent":           job.Pending,
 		"JobDeadLettered":      job.DeadLetter,
 	},
@@ -149,7 +155,7 @@ func TestEveryEventIsOfTheDesign(t *testing.T) {
 	}
 	slices.Sort(told)
 	names := slices.Sorted(slices.Values(job.EventNames()))
-	if told = slices.Compact(told); !slices.Equal(told, names) || len(told) != 15 {
+	if told = slices.Compact(told); !slices.Equal(told, names) || len(told) != 16 {
 		t.Errorf("the design tells of %q, the machine knows %q", told, names)
 	}
 	if len(design) != len(job.Phases) {

@@ -39,7 +39,9 @@ func (t *teller) tell(events ...job.Event) {
 	}
 }
 
-func (t *teller) claim(attempt int, worker string) {
+func (t *teller) claim(attempt int, worker string) { t.claimStep(attempt, worker, "", "") }
+
+func (t *teller) claimStep(attempt int, worker, step string, fields job.Fields) {
 	business, err := job.BusinessKey(t.key, t.update)
 	if err != nil {
 		panic(err)
@@ -48,6 +50,7 @@ func (t *teller) claim(attempt int, worker string) {
 		Worker: worker, Attempt: attempt, Action: job.CreateLead, BusinessKey: business,
 		OperationID: job.OperationID(t.key.Bot, job.CreateLead, business),
 		LeaseUntil:  t.now.Add(time.Minute), Deadline: t.now.Add(20 * time.Second),
+		Step: step, Fields: fields,
 	})
 }
 
@@ -62,7 +65,7 @@ func stories() []*story {
 		tell(s.of(u, u.Key()))
 		all = append(all, s)
 	}
-	for _, tale := range slices.Concat(doneStories, deadStories, openStories, toldStories) {
+	for _, tale := range slices.Concat(doneStories, deadStories, openStories, stepStories, toldStories) {
 		tell(tale.name, int64(len(all)+1), tale.tell)
 	}
 	return all
@@ -177,6 +180,24 @@ var openStories = []tale{
 	}},
 }
 
+// stepStories are of leads that take several effects.
+var stepStories = []tale{
+	{"steps-done", func(t *teller) {
+		t.claimStep(1, "a", "contact", job.NewFields(map[string]string{"text": "hello", "source": "telegram"}))
+		t.tell(job.OutcomeUnknown{Reason: "timeout", NotBefore: t.later(2)})
+		t.claimStep(2, "b", "contact", "")
+		t.tell(job.StepConfirmed{Step: "contact", CRMID: "C-1", How: job.ByExists})
+		t.claimStep(3, "b", job.LeadStep, "")
+		t.tell(job.ReceiptConflicted{CRMID: "C-2", Confirmed: "C-1", Step: "contact"}, job.StepConfirmed{Step: job.LeadStep, CRMID: "L-12", How: job.ByCreate})
+		t.tell(job.LeadConfirmed{CRMID: "L-12", How: job.ByCreate})
+	}},
+	{"steps-open", func(t *teller) {
+		t.claimStep(1, "a", "contact", "")
+		t.tell(job.ReconciliationNeeded{Reason: "timeout", Human: true},
+			job.StepConfirmed{Step: "contact", CRMID: "C-3", How: job.ByOperator, By: "ann", Reason: "seen in the CRM"})
+	}},
+}
+
 // reply claims the reply about the job, and ends it.
 func (t *teller) reply(about job.ReplyOutcome, ending job.Event) {
 	t.append(t.key.ReplyStream(), job.ReplyClaimed{Key: t.key, Worker: "a", Outcome: about, Until: t.later(600)})
@@ -189,7 +210,7 @@ func (t *teller) reply(about job.ReplyOutcome, ending job.Event) {
 var toldStories = []tale{
 	{"told-done", func(t *teller) {
 		t.claim(1, "a")
-		t.tell(job.LeadConfirmed{CRMID: "L-12", How: job.ByCreate})
+		t.tell(job.LeadConfirmed{CRMID: "L-13", How: job.ByCreate})
 		t.reply(job.LeadMade, job.ReplySent{MessageID: 4711})
 	}},
 	{"told-dead", func(t *teller) {

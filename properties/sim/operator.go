@@ -55,7 +55,7 @@ func (w *world) operator(v *view, act int) *actor {
 			_, err = p.engine.Discard(ctx, key, operator)
 		case errs:
 			v.careless = true
-			_, err = p.engine.Resolve(ctx, key, "L-wrong", operator)
+			_, err = p.engine.Resolve(ctx, key, "", "L-wrong", operator)
 		default:
 			err = resolve(ctx, p.engine, key, leads)
 		}
@@ -70,9 +70,9 @@ var actNames = [acts]string{"answer from the CRM", "requeue", "discard", "wrong 
 func resolve(ctx context.Context, e *engine.Engine, key job.Key, leads []string) error {
 	var err error
 	if len(leads) > 0 {
-		_, err = e.Resolve(ctx, key, leads[0], operator)
+		_, err = e.Resolve(ctx, key, "", leads[0], operator)
 	} else {
-		_, err = e.ResolveAbsent(ctx, key, operator)
+		_, err = e.ResolveAbsent(ctx, key, "", operator)
 	}
 	return err
 }

@@ -17,7 +17,13 @@ var moves = map[string][]struct{ from, to job.Phase }{
 	"LeadConfirmed": {
 		{job.Pending, job.Done}, {job.Claimed, job.Done}, {job.NeedsReconciliation, job.Done},
 	},
-	"ReceiptConflicted": {{job.Done, job.Done}, {job.DeadLetter, job.DeadLetter}},
+	"StepConfirmed": {
+		{job.Pending, job.Pending}, {job.Claimed, job.Pending}, {job.NeedsReconciliation, job.Pending},
+	},
+	"ReceiptConflicted": {
+		{job.Pending, job.Pending}, {job.Claimed, job.Claimed}, {job.NeedsReconciliation, job.NeedsReconciliation},
+		{job.Done, job.Done}, {job.DeadLetter, job.DeadLetter},
+	},
 	"NoEffectNeeded":    {{job.Pending, job.Done}},
 	"LeadAbsent":        {{job.NeedsReconciliation, job.Pending}},
 	"JobDeadLettered": {

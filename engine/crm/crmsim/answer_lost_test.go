@@ -83,7 +83,7 @@ func wantNoAbsenceYet(t *testing.T, w *world, key job.Key) {
 	w.passTo(settled.Add(-time.Nanosecond))
 	w.advance(key)
 	w.wantCounts(key, 1, 0)
-	if _, err := w.engine.ResolveAbsent(t.Context(), key, job.Signature{By: "ann", Reason: "not in the CRM"}); err == nil {
+	if _, err := w.engine.ResolveAbsent(t.Context(), key, "", job.Signature{By: "ann", Reason: "not in the CRM"}); err == nil {
 		t.Fatal("an operator's \"no lead\" was taken before the settle time")
 	}
 	if slices.Contains(w.events(key), "LeadAbsent") {

@@ -18,9 +18,9 @@ type Config struct {
 	Namespace string
 
 	// Streams are the prefixes of the streams that belong to the log; others are
-	// refused, since no subscription would show them. Default: "update-",
-	// "operation-", "reply-", "bot-" and "readiness-probe". One empty prefix stands
-	// for every stream of the namespace.
+	// refused, since no subscription would show them. Default: those of
+	// the engine and of the readiness probe. One empty prefix stands for every stream of
+	// the namespace.
 	Streams []string
 
 	// Connections is how many appends and pages of a read run at the same time,
@@ -84,7 +84,7 @@ func (c Config) withDefaults() Config {
 		c.MaxAppendBytes = 8 << 20
 	}
 	if len(c.Streams) == 0 {
-		c.Streams = []string{"update-", "operation-", "reply-", "bot-", "readiness-probe"}
+		c.Streams = []string{"update-", "operation-", "chat-", "series-", "reply-", "bot-", "readiness-probe"}
 	}
 	if c.Observe == nil {
 		c.Observe = func(Notice) {}

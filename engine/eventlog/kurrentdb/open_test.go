@@ -19,7 +19,7 @@ import (
 // in would be refused.
 func TestDefaultStreamsAreTheEngines(t *testing.T) {
 	got := Config{}.withDefaults().Streams
-	if want := []string{job.JobStreams, job.OperationStreams, job.ReplyStreams, job.BotStreams, metrics.ProbeStream}; !slices.Equal(got, want) {
+	if want := []string{job.JobStreams, job.OperationStreams, job.ChatStreams, job.SeriesStreams, job.ReplyStreams, job.BotStreams, metrics.ProbeStream}; !slices.Equal(got, want) {
 		t.Errorf("the default prefixes are %q, those of the engine %q", got, want)
 	}
 	server := newServer(t)

@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/leadonce/leadonce/engine/crm"
+	"github.com/leadonce/leadonce/engine/job"
+)
+
+// steps are the effects that a lead takes, in order; one without a name where the
+// connector makes the lead by itself.
+type steps []crm.Step
+
+func stepsOf(c crm.Connector) steps {
+	if stepped, ok := c.(crm.Stepped); ok {
+		if list := stepped.Steps(); len(list) > 0 {
+			return list
+		}
+	}
+	return steps{{Connector: c}}
+}
+
+// names are those of the steps, none for a connector without.
+func (s steps) names() (names []string) {
+	for _, step := range s {
+		if step.Name != "" {
+			names = append(names, step.Name)
+		}
+	}
+	return names
+}
+
+// named is the step, or none when the configuration was another one when a request
+// was made for it. A lead is the lead, whether it was a step then or not.
+func (s steps) named(name string) (crm.Connector, bool) {
+	i := slices.IndexFunc(s, func(step crm.Step) bool { return step.Name == name })
+	if i < 0 && name == job.LeadStep {
+		i = slices.IndexFunc(s, func(step crm.Step) bool { return step.Name == "" })
+	}
+	if i < 0 {
+		return nil, false
+	}
+	return s[i].Connector, true
+}
+
+// rulesOf is what decisions about the step depend on. Of one that there is no more
+// nothing is known: it cannot be repeated, and not be looked up.
+func (e *Engine) rulesOf(step string) job.Rules {
+	r := job.Rules{Policy: e.Policy}
+	if c, ok := e.steps.named(step); ok {
+		r.Capability = CapabilityOf(c.Describe())
+	}
+	return r
+}
