@@ -41,9 +41,10 @@ var arrows = []struct {
 	{"engine/crm", nil, nil},
 	{"engine/crm/crmtest", []string{"engine/crm"}, nil},
 	{"engine/crm/httponce", []string{"engine/crm"}, nil},
-	{"engine/crm/restcrm", []string{"engine/crm", "engine/crm/httponce"},
+	{"engine/crm/restcrm", []string{"engine/crm", "engine/crm/httponce", "engine/yamlmistake"},
 		[]string{"github.com/expr-lang/expr", "golang.org/x/time", "github.com/goccy/go-yaml", "github.com/google/uuid"}},
 	{"engine/crm/*", []string{"engine/crm", "engine/crm/httponce"}, nil}, // a connector
+	{"engine/yamlmistake", nil, []string{"github.com/goccy/go-yaml"}},
 	{"engine/rules", []string{"engine/job"}, []string{"github.com/expr-lang/expr"}},
 	{"engine", []string{"engine/job", "engine/eventlog", "engine/crm"}, nil},
 	{"engine/audit", []string{"engine", "engine/job", "engine/eventlog"}, nil},

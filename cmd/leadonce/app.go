@@ -77,7 +77,7 @@ func (a *app) open(ctx context.Context) error {
 	a.log = observed
 	connector, err := newConnector(a.config)
 	if err != nil {
-		return mistake("%v", err)
+		return a.config.sources.place(asMistake(err))
 	}
 	observer := metrics.Observers(jobLogger{a.logger, log}, m)
 	e, err := engine.New(engine.Config{

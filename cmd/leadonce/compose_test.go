@@ -165,7 +165,7 @@ func TestProgramTakesTheCommandsOfCompose(t *testing.T) {
 func TestContainersMayFinish(t *testing.T) {
 	services, content := ofCompose(t)
 	c := defaultConfig()
-	if err := decodeStrict("docker-compose.yml", []byte(interpolated(content, map[string]string{"TELEGRAM_BOT_ID": "1"})), &c); err != nil {
+	if err := decodeStrict(document{name: "docker-compose.yml", data: []byte(interpolated(content, map[string]string{"TELEGRAM_BOT_ID": "1"}))}, &c); err != nil {
 		t.Fatal(err)
 	}
 	needs := c.CallTimeout + c.policy().LeaseMargin()

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -42,6 +40,7 @@ type config struct {
 	rules     *rules.Set                        // of Rules; nil before readConfig
 	replies   map[job.ReplyOutcome]*rules.Reply // of Reply
 	replyBots []int64                           // those that reply, once checked
+	sources   sources                           // none before readConfig
 }
 
 // The roles: what a process does.
@@ -121,44 +120,54 @@ func (c config) plan() job.Planner {
 }
 
 // configError is a mistake of the person who runs the program: one line that
-// names the key and the mend. It ends with exit status 2.
-type configError struct{ text string }
+// names the place and the mend. It ends with exit status 2.
+type configError struct {
+	key  string // whose value is wrong, such as bots[0].id; "" when the text has the place
+	text string
+}
 
 func (e *configError) Error() string { return e.text }
 
 func mistake(format string, args ...any) error {
-	return &configError{fmt.Sprintf(format, args...)}
+	return &configError{text: fmt.Sprintf(format, args...)}
+}
+
+// wrong is a mistake in the value of a key; sources.place adds where that stands.
+func wrong(key, format string, args ...any) error {
+	return &configError{key, key + ": " + fmt.Sprintf(format, args...)}
 }
 
 // readConfig reads the file strictly and lays the environment and then the
 // flags over it. It does not check what only `serve` needs: see check.
 func readConfig(path string, overrides map[string]string) (config, error) {
 	c := defaultConfig()
-	data, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return c, mistake("%s: no such file; write one with `leadonce init`, or name another with --config FILE", path)
-	case err != nil:
-		return c, mistake("%s: %v", path, err)
-	}
-	if err := decodeStrict(path, data, &c); err != nil {
+	d, err := readFile(path, "write one with `leadonce init`, or name another with --config FILE")
+	if err != nil {
 		return c, err
 	}
-	if err := checkRuleNumbers(path, data); err != nil {
+	c.sources.file = d
+	if err := decodeStrict(d, &c); err != nil {
 		return c, err
 	}
-	if c.rules, err = compileRules(path, data, c.Rules); err != nil {
+	if err := checkRuleNumbers(path, d.data); err != nil {
 		return c, err
 	}
-	if c.replies, err = compileReplies(path, data, c.Reply); err != nil {
+	if c.rules, err = compileRules(path, d.data, c.Rules); err != nil {
+		return c, err
+	}
+	if c.replies, err = compileReplies(path, d.data, c.Reply); err != nil {
 		return c, err
 	}
 	for _, o := range overridable {
-		value := cmp.Or(overrides[o.key], os.Getenv(o.env()))
+		value, name := overrides[o.key], "--"+o.flag()
+		if value == "" {
+			value, name = os.Getenv(o.env()), o.env()
+		}
 		if value == "" {
 			continue
 		}
-		if err := decodeStrict(o.key, []byte(o.document(value)), &c); err != nil {
+		c.sources.over = append(c.sources.over, laid{o.key, name})
+		if err := decodeStrict(document{name: name, data: []byte(o.document(value))}, &c); err != nil {
 			return c, err
 		}
 	}
@@ -214,24 +223,26 @@ func expand(key, value string) (string, error) {
 		return v
 	})
 	if missing != "" {
-		return "", mistake("%s: the environment variable %s is not set; export it, or write the value", key, missing)
+		return "", wrong(key, "the environment variable %s is not set; export it, or write the value", missing)
 	}
 	return expanded, nil
 }
 
 // check makes the configuration ready to serve: it fills in the environment's
-// values and returns the first mistake.
-func (c *config) check() error {
+// values and returns the first mistake, with its place.
+func (c *config) check() error { return c.sources.place(c.verify()) }
+
+func (c *config) verify() error {
 	if c.Role != roleAll && c.Role != roleIngress && c.Role != roleWorker {
-		return mistake("role: %q is unknown, give %s, %s or %s", c.Role, roleAll, roleIngress, roleWorker)
+		return wrong("role", "%q is unknown, give %s, %s or %s", c.Role, roleAll, roleIngress, roleWorker)
 	}
 	if err := c.checkLog(); err != nil {
 		return err
 	}
 	if _, port, err := net.SplitHostPort(c.Listen); err != nil {
-		return mistake("listen: %q is not HOST:PORT", c.Listen)
+		return wrong("listen", "%q is no address; give HOST:PORT", c.Listen)
 	} else if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return mistake("listen: %q is no port, give 1 to 65535", port)
+		return wrong("listen", "%q is no port; give 1 to 65535", port)
 	}
 	if err := c.checkReply(); err != nil {
 		return err
@@ -245,28 +256,29 @@ func (c *config) check() error {
 		return err
 	}
 	if c.Workers < 1 || c.Workers > 1000 {
-		return mistake("workers: %d, give 1 to 1000", c.Workers)
+		return wrong("workers", "%d, give 1 to 1000", c.Workers)
 	}
 	if c.MaxBacklog < 1 {
-		return mistake("max_backlog: %d, give at least 1", c.MaxBacklog)
+		return wrong("max_backlog", "%d, give at least 1", c.MaxBacklog)
 	}
 	if err := c.checkDurations(); err != nil {
 		return err
 	}
 	if err := c.policy().Check(); err != nil {
-		return mistake("%v", err)
+		key, _, _ := strings.Cut(err.Error(), " ") // which it begins with
+		return &configError{key, err.Error()}
 	}
 	if (c.TLS.CertFile == "") != (c.TLS.KeyFile == "") {
-		return mistake("tls: cert_file and key_file go together; give both or none")
+		return wrong("tls", "cert_file and key_file go together; give both or none")
 	}
 	if c.TLS.CertFile != "" {
 		if _, err := tls.LoadX509KeyPair(c.TLS.CertFile, c.TLS.KeyFile); err != nil {
-			return mistake("tls: %v", err)
+			return wrong("tls", "%v; give a certificate and its key, each a PEM file", err)
 		}
 	}
-	for _, proxy := range c.TrustedProxies {
+	for i, proxy := range c.TrustedProxies {
 		if _, err := netip.ParsePrefix(proxy); err != nil {
-			return mistake("trusted_proxies: %q is not a network such as 10.0.0.0/8", proxy)
+			return wrong(fmt.Sprintf("trusted_proxies[%d]", i), "%q is not a network; give one such as 10.0.0.0/8", proxy)
 		}
 	}
 	return c.Logging.check()
@@ -285,7 +297,7 @@ func (c *config) checkDurations() error {
 		{"call_timeout", c.CallTimeout}, {"retry.first", c.Retry.First}, {"retry.max", c.Retry.Max}, {"clock_skew", c.ClockSkew}, {"reply.within", c.Reply.Within},
 	} {
 		if d.value > longest {
-			return mistake("%s: %s, give at most a year (8760h)", d.key, d.value)
+			return wrong(d.key, "%s, give at most a year (8760h)", d.value)
 		}
 	}
 	return nil
@@ -296,9 +308,11 @@ var secretForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
 // maxSecrets is one in use and one during a rotation.
 const maxSecrets = 2
 
-func (c *config) checkBots() error {
+func (c *config) checkBots() error { return c.sources.place(c.verifyBots()) }
+
+func (c *config) verifyBots() error {
 	if len(c.Bots) == 0 {
-		return mistake("bots: none; give at least one with an id and a secret")
+		return wrong("bots", "none; give at least one with an id and a secret")
 	}
 	seen := map[int64]bool{}
 	for i := range c.Bots {
@@ -309,13 +323,13 @@ func (c *config) checkBots() error {
 		}
 		switch {
 		case b.ID <= 0:
-			return mistake("%s.id: %d, give the number before the colon of the bot's token", key, b.ID)
+			return wrong(key+".id", "%d, give the number before the colon of the bot's token", b.ID)
 		case seen[b.ID]:
-			return mistake("%s.id: %d stands twice", key, b.ID)
+			return wrong(key+".id", "%d stands twice; keep one", b.ID)
 		case len(b.Secrets) == 0 && !c.Poll:
-			return mistake("%s.secrets: none; Telegram's deliveries must prove themselves, give the webhook's secret_token", key)
+			return wrong(key+".secrets", "none; Telegram's deliveries must prove themselves, give the webhook's secret_token")
 		case len(b.Secrets) > maxSecrets:
-			return mistake("%s.secrets: %d, give at most %d", key, len(b.Secrets), maxSecrets)
+			return wrong(key+".secrets", "%d, give at most %d", len(b.Secrets), maxSecrets)
 		}
 		seen[b.ID] = true
 		for j := range b.Secrets {
@@ -325,7 +339,7 @@ func (c *config) checkBots() error {
 				return err
 			}
 			if !secretForm.MatchString(value) {
-				return mistake("%s: give 1 to 256 of A-Z a-z 0-9 _ -", at)
+				return wrong(at, "give 1 to 256 of A-Z a-z 0-9 _ -")
 			}
 			b.Secrets[j] = value
 		}
@@ -335,10 +349,10 @@ func (c *config) checkBots() error {
 
 func (l loggingConfig) check() error {
 	if l.Format != "text" && l.Format != "json" {
-		return mistake("logging.format: %q is unknown, give text or json", l.Format)
+		return wrong("logging.format", "%q is unknown, give text or json", l.Format)
 	}
 	if _, err := l.level(); err != nil {
-		return mistake("logging.level: %q is unknown, give debug, info, warn or error", l.Level)
+		return wrong("logging.level", "%q is unknown, give debug, info, warn or error", l.Level)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func FuzzConfig(f *testing.F) {
 		t.Setenv("FUZZ_URL", "ftp://u:"+canary+"@host")
 		t.Setenv("FUZZ_EMPTY", "")
 		c := defaultConfig()
-		err := decodeStrict("fuzz.yaml", data, &c)
+		err := decodeStrict(document{name: "fuzz.yaml", file: true, data: data}, &c)
 		if err == nil {
 			err = c.check()
 		}
@@ -83,7 +83,7 @@ func checkMistake(t *testing.T, data []byte, err error) {
 }
 
 // namesKey is of the two mistakes that repeat a key, which need not have a colon.
-var namesKey = regexp.MustCompile(`^fuzz\.yaml:[0-9]+: ([^"]*: )?(unknown|mapping) key "`)
+var namesKey = regexp.MustCompile(`^fuzz\.yaml:[0-9]+: ([^"]*: )?(unknown|the) key "`)
 
 // checkSecrecy is for a document that has the canary somewhere. As the name of a
 // key it may be repeated, and check repeats the values of a few keys.
@@ -95,7 +95,7 @@ func checkSecrecy(t *testing.T, data []byte) {
 		}
 	}
 	c := defaultConfig()
-	err := decodeStrict("fuzz.yaml", data, &c)
+	err := decodeStrict(document{name: "fuzz.yaml", file: true, data: data}, &c)
 	if err == nil {
 		repeated := append([]string{c.Listen, c.Log, c.CRM.Connector, c.CRM.Class, c.Logging.Format, c.Logging.Level}, c.TrustedProxies...)
 		if strings.Contains(strings.Join(repeated, " "), canary) {

@@ -1,11 +1,13 @@
 package main
 
-func (c *config) checkLog() error {
+func (c *config) checkLog() error { return c.sources.place(c.verifyLog()) }
+
+func (c *config) verifyLog() error {
 	switch {
 	case c.Log != logSQLite && c.Log != logMemory && c.Log != logKurrentDB:
-		return mistake("log: %q is unknown, give %s, %s or %s", c.Log, logSQLite, logMemory, logKurrentDB)
+		return wrong("log", "%q is unknown, give %s, %s or %s", c.Log, logSQLite, logMemory, logKurrentDB)
 	case c.Log == logMemory && c.Role != roleAll:
-		return mistake("log: memory can be seen by its own process only, which must have the role %s", roleAll)
+		return wrong("log", "memory can be seen by its own process only; give it the role %s, or another log", roleAll)
 	}
 	if c.Log == logKurrentDB {
 		k, err := c.cluster()
@@ -17,7 +19,7 @@ func (c *config) checkLog() error {
 		}
 	}
 	if c.DataDir == "" {
-		return mistake("data_dir: empty, give a folder")
+		return wrong("data_dir", "empty, give a folder")
 	}
 	return nil
 }
@@ -34,7 +36,7 @@ const (
 func (c *config) cluster() (kurrentConfig, error) {
 	k := c.KurrentDB
 	if k.Connection == "" {
-		return k, mistake("kurrentdb.connection: none; give the cluster's address, such as esdb://user:${KURRENTDB_PASSWORD}@host:2113?tls=true")
+		return k, wrong("kurrentdb.connection", "none; give the cluster's address, such as esdb://user:${KURRENTDB_PASSWORD}@host:2113?tls=true")
 	}
 	var err error
 	k.Connection, err = expand("kurrentdb.connection", k.Connection)

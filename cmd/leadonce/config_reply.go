@@ -62,7 +62,7 @@ func (c *config) checkReply() error {
 		return nil
 	}
 	if c.Reply.Within <= 0 {
-		return mistake("reply.within: %s, give how old an outcome may be, such as 10m", c.Reply.Within)
+		return wrong("reply.within", "%s is no age of an outcome; give one such as 10m", c.Reply.Within)
 	}
 	if c.Role == roleIngress {
 		return nil // the workers reply
@@ -73,12 +73,12 @@ func (c *config) checkReply() error {
 		}
 	}
 	if len(c.replyBots) == 0 {
-		return mistake("reply: no bot is there to reply; list them under bots, also for the role %s", roleWorker)
+		return wrong("reply", "no bot is there to reply; list them under bots, also for the role %s", roleWorker)
 	}
 	for _, id := range c.replyBots {
 		client, err := botClient(id, apiURL(), 0)
 		if err != nil {
-			return mistake("reply: %v", err)
+			return wrong("reply", "%v", err)
 		}
 		client.Close()
 	}

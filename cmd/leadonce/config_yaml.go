@@ -3,35 +3,36 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"reflect"
 	"regexp"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/leadonce/leadonce/engine/yamlmistake"
 )
 
 // decodeStrict lays one YAML document over c. It refuses unknown and repeated
 // keys and values of another type. No error repeats a value: it could be a
 // secret that is in the wrong place.
-func decodeStrict(name string, data []byte, c *config) error {
-	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
+func decodeStrict(d document, c *config) error {
+	dec := yaml.NewDecoder(bytes.NewReader(d.data), yaml.Strict())
 	switch err := decode(dec, c); {
 	case errors.Is(err, errPanic):
-		return noDocument(name)
+		return noDocument(d)
 	case errors.Is(err, io.EOF):
-		return mistake("%s: the file is empty; write one with `leadonce init`", name)
+		return mistake("%s: the file is empty; write one with `leadonce init`", d.name)
 	case err != nil:
-		return explain(name, data, err)
+		return explain(d, err)
 	}
 	if err := decode(dec, new(any)); !errors.Is(err, io.EOF) {
-		return mistake("%s: more than one YAML document; keep everything in one, without ---", name)
+		return mistake("%s: more than one YAML document; keep everything in one, without ---", d.at(d.second()))
 	}
-	return checkNumbers(name, data)
+	return checkNumbers(d)
 }
 
 var errPanic = errors.New("the YAML library panics")
@@ -46,28 +47,26 @@ func decode(dec *yaml.Decoder, into any) (err error) {
 	return dec.Decode(into)
 }
 
-func noDocument(name string) error {
-	return mistake("%s: not a YAML document of leadonce; see `leadonce init`", name)
+func noDocument(d document) error {
+	return mistake("%s: not a YAML document of leadonce; compare it with what `leadonce init` writes", d.name)
 }
 
 // keyForm is of every key there is. What stands where a key belongs can be a text
 // of several lines.
 var keyForm = regexp.MustCompile(`^[a-z_]+$`)
 
-// explain words the library's error for the person who wrote the file.
-func explain(name string, data []byte, err error) error {
-	at := badDuration(data)
+// explain words the library's error for the person who wrote the document.
+func explain(d document, err error) error {
+	at := badDuration(d.data)
 	var located yaml.Error
 	if errors.As(err, &located) && located.GetToken() != nil {
 		at = located.GetToken()
 	}
 	if at == nil {
-		return noDocument(name)
+		return noDocument(d)
 	}
-	where := fmt.Sprintf("%s:%d", name, at.Position.Line)
-	if key := keyBefore(at); key == name {
-		where = key // set by the environment or a flag
-	} else if keyForm.MatchString(key) {
+	where := d.at(at.Position.Line)
+	if key := keyBefore(at); keyForm.MatchString(key) {
 		where += ": " + key
 	}
 	var unknown *yaml.UnknownFieldError
@@ -75,28 +74,16 @@ func explain(name string, data []byte, err error) error {
 	var overflow *yaml.OverflowError
 	switch {
 	case errors.As(err, &unknown):
-		return mistake("%s: unknown key %q; the keys are in the file that `leadonce init` writes", where, unknown.Token.Value)
+		return mistake("%s: unknown key %.40q; the keys are in the file that `leadonce init` writes", where, unknown.Token.Value)
 	case errors.As(err, &mismatch):
 		return misfit(where, mismatch.DstType)
 	case errors.As(err, &overflow):
 		return misfit(where, overflow.DstType)
 	case located == nil:
 		return misfit(where, reflect.TypeFor[time.Duration]())
-	default:
-		return mistake("%s: %s", where, withoutValues(located.GetMessage()))
 	}
-}
-
-var quoted = regexp.MustCompile(`"(\\.|[^"\\])*"`)
-
-// withoutValues is the library's message without the excerpt that it offers and
-// without what it quotes, for both show values. The name of a key stays.
-func withoutValues(message string) string {
-	message, _, _ = strings.Cut(message, "\n")
-	if strings.HasPrefix(message, "mapping key ") {
-		return message
-	}
-	return quoted.ReplaceAllString(message, `"…"`)
+	_, what := yamlmistake.Explain(err)
+	return mistake("%s: %s", where, what)
 }
 
 // misfit says what belongs where another thing stands.
@@ -105,6 +92,8 @@ func misfit(where string, want reflect.Type) error {
 	switch {
 	case want == reflect.TypeFor[time.Duration]():
 		thing = "a duration such as 500ms, 20s or 10m"
+	case want.Kind() == reflect.Bool:
+		thing = "true or false"
 	case want.Kind() == reflect.Slice:
 		thing = "a list"
 	case want.Kind() == reflect.String:
@@ -137,16 +126,26 @@ func badDuration(data []byte) *token.Token {
 	return nil
 }
 
+// plainTypes are those of plain texts that are none: the library passes over a key of
+// such a type, and over the keys beside it.
+var plainTypes = []token.Type{
+	token.FloatType, token.InfinityType, token.NanType, token.IntegerType, token.BinaryIntegerType,
+	token.OctetIntegerType, token.HexIntegerType, token.BoolType, token.NullType,
+}
+
 // checkNumbers refuses what the library would change in silence: a secret that
 // YAML takes for a number (0123 would become 83), and a fraction for a whole one.
-func checkNumbers(name string, data []byte) error {
+func checkNumbers(d document) error {
 	key := ""
-	for _, t := range lexer.Tokenize(string(data)) {
+	for _, t := range lexer.Tokenize(string(d.data)) {
 		if t.Next != nil && t.Next.Type == token.MappingValueType {
 			key = t.Value
+			if t.CharacterType == token.CharacterTypeMiscellaneous && slices.Contains(plainTypes, t.Type) {
+				return mistake("%s: a key is a number, true, false or null; put quotes around it, or leave it out", d.at(t.Position.Line))
+			}
 			continue
 		}
-		where := fmt.Sprintf("%s:%d: %s", name, t.Position.Line, key)
+		where := d.at(t.Position.Line) + ": " + key
 		switch t.Type {
 		case token.FloatType, token.InfinityType, token.NanType:
 			switch key {

@@ -65,7 +65,7 @@ func healthCommand() *cobra.Command {
 func healthURL(c config, alive bool) (string, error) {
 	host, port, err := net.SplitHostPort(c.Listen)
 	if err != nil {
-		return "", mistake("listen: %q is not HOST:PORT", c.Listen)
+		return "", c.sources.place(wrong("listen", "%q is no address; give HOST:PORT", c.Listen))
 	}
 	if address, err := netip.ParseAddr(host); host == "" || err == nil && address.IsUnspecified() {
 		host = "127.0.0.1" // every address of this machine, so this one too

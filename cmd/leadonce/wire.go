@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -39,7 +38,7 @@ func openLog(ctx context.Context, c config, create bool, logger *slog.Logger) (e
 	if c.Log == logKurrentDB {
 		k, err := c.cluster()
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, c.sources.place(err)
 		}
 		return openKurrentDB(ctx, k, logger)
 	}
@@ -54,7 +53,7 @@ func openLog(ctx context.Context, c config, create bool, logger *slog.Logger) (e
 		return nil, nil, mistake("%s: no log there; name the folder of a running leadonce with --data-dir, or start one with `leadonce serve`", path)
 	}
 	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
-		return nil, nil, mistake("data_dir: %v", err)
+		return nil, nil, c.sources.place(wrong("data_dir", "%v; give a folder that can be written", err))
 	}
 	l, err := sqlite.Open(ctx, path, sqlite.Options{})
 	if err != nil {
@@ -80,7 +79,7 @@ func openKurrentDB(ctx context.Context, c kurrentConfig, logger *slog.Logger) (e
 // checkKurrentDB finds the mistakes that can be found without the cluster.
 func checkKurrentDB(c kurrentConfig) error {
 	if err := (kurrentdb.Config{Connection: c.Connection, Namespace: c.Namespace}).Check(); err != nil {
-		return mistake("kurrentdb: %v", err)
+		return wrong("kurrentdb", "%v; mend connection and namespace as `leadonce init` explains them", err)
 	}
 	return nil
 }
@@ -134,7 +133,7 @@ const simulated = "crmsim"
 func newConnector(c config) (crm.Connector, error) {
 	if c.CRM.Connector == simulated {
 		if c.CRM.URL == "" {
-			return nil, errors.New("crm.url: give an http or https address, such as http://127.0.0.1:9090")
+			return nil, wrong("crm.url", "give an http or https address, such as http://127.0.0.1:9090")
 		}
 		return crmsimconnector.New(crmsimconnector.Config{
 			URL: c.CRM.URL, Class: crm.Class(c.CRM.Class),
@@ -153,14 +152,14 @@ func newConnector(c config) (crm.Connector, error) {
 
 func describedCRM(name string) (*restcrm.Definition, error) {
 	if filepath.Ext(name) == ".yaml" {
-		data, err := os.ReadFile(name)
+		d, err := readFile(name, "give the path of a description, or one of "+strings.Join(restcrm.Shipped(), ", "))
 		if err != nil {
-			return nil, fmt.Errorf("crm.connector: %w", err)
+			return nil, wrong("crm.connector", "%v", err)
 		}
-		return restcrm.Load(name, data)
+		return restcrm.Load(name, d.data)
 	}
 	if !slices.Contains(restcrm.Shipped(), name) {
-		return nil, fmt.Errorf("crm.connector: %q is unknown, give a file such as crm.yaml, or one of %s", name, strings.Join(restcrm.Shipped(), ", "))
+		return nil, wrong("crm.connector", "%q is unknown, give a file such as crm.yaml, or one of %s", name, strings.Join(restcrm.Shipped(), ", "))
 	}
 	return restcrm.LoadShipped(name)
 }

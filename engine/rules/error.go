@@ -102,7 +102,7 @@ func withoutLiterals(message string) string {
 		}
 		return `"…"`
 	})
-	return short(message)
+	return short(strings.TrimSpace(message))
 }
 
 func firstLine(err error) string {

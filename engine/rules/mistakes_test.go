@@ -19,6 +19,9 @@ func onlyField(value string) []rules.Rule {
 	return []rules.Rule{{Name: "a", Action: rules.CreateLead, Fields: map[string]string{"x": value}}}
 }
 
+// mend is how every mistake ends: with what to do.
+var mend = regexp.MustCompile(`: ([a-z ,;]*\b(give|write|mend|make|compare|search|leave|name|use)\b|a text stands|the names are|the functions are|chat has|user has|contact has|a condition is)[^:]*`)
+
 // TestMistakes: each is one line with its place and a mend, and no literal in it.
 func TestMistakes(t *testing.T) {
 	create := rules.CreateLead
@@ -79,6 +82,9 @@ func TestMistakes(t *testing.T) {
 		if err == nil || !regexp.MustCompile(c.want).MatchString(err.Error()) {
 			t.Errorf("want %s, got %v", c.want, err)
 			continue
+		}
+		if !mend.MatchString(err.Error()) {
+			t.Errorf("no mend: %s", err)
 		}
 		if text := err.Error(); strings.Contains(text, "\n") || strings.Contains(text, "canary") || len(text) > 700 || !errors.As(err, new(*rules.Error)) {
 			t.Errorf("%q", text)

@@ -24,8 +24,8 @@ var moves = map[string][]struct{ from, to job.Phase }{
 		{job.Pending, job.Pending}, {job.Claimed, job.Claimed}, {job.NeedsReconciliation, job.NeedsReconciliation},
 		{job.Done, job.Done}, {job.DeadLetter, job.DeadLetter},
 	},
-	"NoEffectNeeded":    {{job.Pending, job.Done}},
-	"LeadAbsent":        {{job.NeedsReconciliation, job.Pending}},
+	"NoEffectNeeded": {{job.Pending, job.Done}},
+	"LeadAbsent":     {{job.NeedsReconciliation, job.Pending}},
 	"JobDeadLettered": {
 		{job.Pending, job.DeadLetter}, {job.Claimed, job.DeadLetter}, {job.NeedsReconciliation, job.DeadLetter},
 	},

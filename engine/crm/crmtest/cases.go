@@ -99,7 +99,7 @@ func deadlineIsOver(s *scene) {
 func contextIsOver(s *scene) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
-	op := crm.Operation{ID: newID(), Fields: s.subject.Fields, Deadline: time.Now().Add(s.subject.Patience)}
+	op := crm.Operation{ID: newID(), Fields: s.subject.Fields, Made: s.subject.Made, Deadline: time.Now().Add(s.subject.Patience)}
 	receipt, err := s.connector.Create(ctx, op)
 	if s.wire.creates() == 0 {
 		s.wantOutcome(crm.NotSent, receipt, err)

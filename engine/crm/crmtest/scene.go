@@ -61,7 +61,7 @@ func (s *scene) create(id string, within time.Duration) (crm.Receipt, error) {
 func (s *scene) send(id string, within time.Duration) (crm.Receipt, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, max(within, 0)+s.subject.Patience)
 	defer cancel()
-	op := crm.Operation{ID: id, Fields: s.subject.Fields, Deadline: time.Now().Add(within)}
+	op := crm.Operation{ID: id, Fields: s.subject.Fields, Made: s.subject.Made, Deadline: time.Now().Add(within)}
 	receipt, err := s.connector.Create(ctx, op)
 	if ctx.Err() != nil {
 		s.found(C2, "Create was still busy %s after its deadline", s.subject.Patience)

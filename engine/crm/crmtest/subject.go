@@ -26,6 +26,8 @@ type Subject struct {
 
 	// Fields of the leads to make. Default: a name.
 	Fields map[string]string
+	// Made are ids of what earlier steps made, by step; for the connector of a step.
+	Made map[string]string
 
 	// IsCreate tells the requests that can make a lead from the others. Default:
 	// neither GET nor HEAD.

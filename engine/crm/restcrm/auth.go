@@ -36,7 +36,7 @@ func (l *loader) authorization(n *node) authorization {
 	skip := func(*node) {}
 	header := func(n *node) {
 		if a.header = l.text(n); !isHeaderName(a.header) {
-			l.fail(n, "this is no name of a header")
+			l.fail(n, "this is no name of a header; give one such as X-Api-Token")
 		}
 	}
 	value := func(n *node) { a.value = l.template(n, names) }
@@ -51,7 +51,7 @@ func (l *loader) authorization(n *node) authorization {
 			"password": func(n *node) { a.password = l.setting(n); l.secret(a.password) },
 		})
 		if a.user == nil || a.password == nil {
-			l.fail(n, "user and password are needed")
+			l.fail(n, "user and password are needed; give both")
 		}
 	case "session":
 		l.keys(n, map[string]func(*node){
@@ -70,10 +70,15 @@ func (l *loader) authorization(n *node) authorization {
 			a.value = l.template(&node{line: n.line, key: n.key, scalar: "Bearer ${token}"}, names)
 		}
 	default:
-		l.fail(n, "type must be one of %s", strings.Join(kinds, ", "))
+		l.fail(n, "type is none that there is; give one of %s", strings.Join(kinds, ", "))
 	}
 	if (a.kind == "header" || a.kind == "session") && a.value == nil {
 		l.fail(n, "value is missing; give the text of the header")
+	}
+	if a.kind == "header" && l.err == nil {
+		if _, fixed := a.value.constant(); fixed {
+			l.fail(a.value.node, "a secret does not belong in the file; put token: ${env:NAME} under vars, and write ${vars.token} here")
+		}
 	}
 	return a
 }

@@ -1,12 +1,15 @@
 package restcrm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/leadonce/leadonce/engine/crm"
@@ -17,7 +20,8 @@ import (
 type Config struct {
 	// BaseURL is used instead of the definition's. It may hold a password.
 	BaseURL string
-	// Class is used instead of the declared one; one of Definition.Classes.
+	// Class is used instead of the declared one; one of Definition.Classes. With
+	// steps, it and the two below are about the lead's alone.
 	Class crm.Class
 	// Settle and KeyValidity are used instead of the definition's; 0: those.
 	Settle, KeyValidity time.Duration
@@ -42,9 +46,12 @@ type Sender interface {
 	Send(ctx context.Context, r httponce.Request) (httponce.Answer, error)
 }
 
-// Connector speaks to one CRM. It is safe for concurrent use.
+// Connector speaks to one CRM. It is safe for concurrent use. Those of the steps
+// share the gate and the session.
 type Connector struct {
 	definition  *Definition
+	stage       *stage
+	steps       []crm.Step // of the lead's; nil when the file has none
 	base        *url.URL
 	description crm.Description
 	vars        map[string]any
@@ -54,7 +61,7 @@ type Connector struct {
 	sender      Sender
 }
 
-var _ crm.Connector = (*Connector)(nil)
+var _ crm.Stepped = (*Connector)(nil)
 
 // afterUnauthorized is how long the CRM is left alone after it refused a
 // session, so that every worker's next attempt has the new one.
@@ -65,8 +72,7 @@ const afterUnauthorized = time.Second
 func New(d *Definition, c Config) (*Connector, error) {
 	c = c.withDefaults()
 	connector := &Connector{
-		definition: d, now: c.Now, sender: c.Sender, gate: newGate(d.limits, c.Now, c.Sleep), vars: map[string]any{},
-		description: crm.Description{Name: d.name, Class: d.classes[0], KeyValidity: d.keyValidity, Settle: d.settle},
+		definition: d, stage: d.lead(), now: c.Now, sender: c.Sender, gate: newGate(d.limits, c.Now, c.Sleep), vars: map[string]any{},
 	}
 	if err := connector.describe(c); err != nil {
 		return nil, err
@@ -75,8 +81,26 @@ func New(d *Definition, c Config) (*Connector, error) {
 		return nil, err
 	}
 	var err error
-	connector.session, err = d.auth.open(connector, c)
-	return connector, err
+	if connector.session, err = d.auth.open(connector, c); err != nil {
+		return nil, err
+	}
+	if d.stepped {
+		connector.steps = connector.eachStep()
+	}
+	return connector, nil
+}
+
+// eachStep is a connector for every step.
+func (c *Connector) eachStep() (steps []crm.Step) {
+	for _, s := range c.definition.stages {
+		step := *c
+		if s != c.stage {
+			step.stage = s
+			step.promise(s.classes[0], s.settle, s.keyValidity)
+		}
+		steps = append(steps, crm.Step{Name: s.name, Connector: &step})
+	}
+	return steps
 }
 
 func (c Config) withDefaults() Config {
@@ -106,69 +130,77 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// describe settles what the connector promises.
+// describe settles what the connector promises of the lead.
 func (c *Connector) describe(config Config) error {
-	d, said := c.definition, &c.description
-	if config.Class != "" {
-		if !slices.Contains(d.classes, config.Class) {
-			return fmt.Errorf("%s: class %s is not one that the file has; give one of %s", d.file, config.Class, join(d.classes))
-		}
-		said.Class = config.Class
+	file, s := c.definition.file, c.stage
+	class := cmp.Or(config.Class, s.classes[0])
+	switch {
+	case !slices.Contains(s.classes, class):
+		return fmt.Errorf("%s: the file has no class %s; give one of %s", file, class, join(s.classes))
+	case config.Settle < 0 || config.KeyValidity < 0:
+		return fmt.Errorf("%s: settle or key_validity is negative; give a duration above 0, or leave it out", file)
 	}
-	if config.Settle < 0 || config.KeyValidity < 0 {
-		return fmt.Errorf("%s: settle and key_validity must not be negative", d.file)
-	}
-	if config.Settle > 0 {
-		said.Settle = config.Settle
-	}
-	if config.KeyValidity > 0 {
-		said.KeyValidity = config.KeyValidity
-	}
-	if said.Class != crm.IdempotencyKey {
-		said.KeyValidity = 0
-	}
-	said.CanFind = d.lookup() != nil && said.Class != crm.None
+	c.promise(class, cmp.Or(config.Settle, s.settle), cmp.Or(config.KeyValidity, s.keyValidity))
 	return nil
+}
+
+// promise makes the description of the connector's stage.
+func (c *Connector) promise(class crm.Class, settle, keyValidity time.Duration) {
+	name := c.definition.name
+	if c.definition.stepped {
+		name += "/" + c.stage.name
+	}
+	if class != crm.IdempotencyKey {
+		keyValidity = 0
+	}
+	c.description = crm.Description{
+		Name: name, Class: class, Settle: settle, KeyValidity: keyValidity,
+		CanFind: c.stage.lookup != nil && class != crm.None,
+	}
 }
 
 // resolve reads the base URL and the variables.
 func (c *Connector) resolve(config Config) error {
+	if err := c.resolveBase(config); err != nil {
+		return err
+	}
 	d := c.definition
-	address := config.BaseURL
-	if address == "" {
-		if d.baseURL == nil {
-			return fmt.Errorf("%s: base_url has no value; give the URL of your CRM", d.file)
-		}
-		var err error
-		if address, err = d.baseURL.resolve(d.file, config.Secrets); err != nil {
-			return err
+	for _, name := range slices.Sorted(maps.Keys(config.Vars)) {
+		if !slices.Contains(d.Vars(), name) {
+			return fmt.Errorf("%s: vars has no %q; give one of %s", d.file, shown(name), strings.Join(d.Vars(), ", "))
 		}
 	}
-	var err error
-	if c.base, err = parseBase(address); err != nil {
-		return fmt.Errorf("%s: base_url: %w", d.file, err)
-	}
-	vars := map[string]string{}
-	for name := range config.Vars {
-		if _, ok := d.vars[name]; !ok {
-			return fmt.Errorf("%s: vars has no %q; the names are in the file", d.file, name)
-		}
-	}
-	for name, setting := range d.vars {
+	for _, name := range d.Vars() {
+		setting := d.vars[name]
 		value, given := config.Vars[name]
 		switch {
 		case given:
 		case setting == nil:
-			return mistake(d.file, d.varNodes[name], "it has no value; give one")
+			return mistake(d.file, d.varNodes[name], "it has no value; give one here, or under vars of the configuration")
 		default:
+			var err error
 			if value, err = setting.resolve(d.file, config.Secrets); err != nil {
 				return err
 			}
 		}
-		vars[name] = value
-	}
-	for name, value := range vars {
 		c.vars[name] = value
+	}
+	return nil
+}
+
+func (c *Connector) resolveBase(config Config) (err error) {
+	d := c.definition
+	address, from := config.BaseURL, &node{key: "base_url"}
+	if address == "" {
+		if from = d.baseNode; d.baseURL == nil {
+			return mistake(d.file, from, "it has no value; give the URL of your CRM here, or in the configuration")
+		}
+		if address, err = d.baseURL.resolve(d.file, config.Secrets); err != nil {
+			return err
+		}
+	}
+	if c.base, err = parseBase(address); err != nil {
+		return mistake(d.file, from, "%v", err)
 	}
 	return nil
 }
@@ -189,6 +221,10 @@ func parseBase(s string) (*url.URL, error) {
 
 // Describe says what the definition promises of the CRM.
 func (c *Connector) Describe() crm.Description { return c.description }
+
+// Steps are the effects that a lead takes, as the file lists them; nil when it has
+// no steps.
+func (c *Connector) Steps() []crm.Step { return slices.Clone(c.steps) }
 
 // environment is what the expressions about an operation can use.
 func (c *Connector) environment(key string) map[string]any {

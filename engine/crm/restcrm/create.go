@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/leadonce/leadonce/engine/crm"
@@ -20,9 +21,13 @@ type creation struct {
 
 func (l *loader) creation(n *node) *creation {
 	c := &creation{node: n}
-	readers := l.readers(&c.request, inRequest)
+	has := inRequest
+	if l.earlier != nil {
+		has = inStep
+	}
+	readers := l.readers(&c.request, has)
 	readers["key_header"] = func(n *node) { c.request.keyHeader = l.keyHeader(n) }
-	readers["outcome"] = func(n *node) { c.outcome = l.rules(n, ofCreate, append(inAnswer, inRequest...)) }
+	readers["outcome"] = func(n *node) { c.outcome = l.rules(n, ofCreate, slices.Concat(inAnswer, has)) }
 	l.keys(n, readers)
 	if l.err == nil && len(c.outcome) == 0 {
 		l.fail(n, "outcome is missing; without it every answer is unknown")
@@ -46,6 +51,14 @@ func (c *Connector) Create(ctx context.Context, op crm.Operation) (crm.Receipt, 
 	if op.Fields == nil {
 		env["op"] = map[string]string{}
 	}
+	made := map[string]any{}
+	for _, step := range c.stage.earlier {
+		if op.Made[step] == "" {
+			return crm.Receipt{}, &crm.Error{Outcome: crm.Refused, Reason: "the step " + step + " comes before and has made nothing"}
+		}
+		made[step] = op.Made[step]
+	}
+	env["steps"] = made
 	request, err := c.creationRequest(env, c.within(op.Deadline))
 	if err != nil {
 		return crm.Receipt{}, &crm.Error{Outcome: crm.Refused, Reason: "the create cannot be built: " + err.Error()}
@@ -64,7 +77,7 @@ func (c *Connector) Create(ctx context.Context, op crm.Operation) (crm.Receipt, 
 }
 
 func (c *Connector) creationRequest(env map[string]any, deadline time.Time) (httponce.Request, error) {
-	m := &c.definition.create().request
+	m := &c.stage.create.request
 	request, err := m.build(c.base, env, deadline)
 	if err == nil && m.keyHeader != nil && c.description.Class == crm.IdempotencyKey {
 		err = m.keyHeader.setHeader(request.Header, env)
@@ -75,7 +88,7 @@ func (c *Connector) creationRequest(env map[string]any, deadline time.Time) (htt
 // judge says what an answer proves. lookup is not empty when the receipt has to
 // be looked up; it is the reason for that.
 func (c *Connector) judge(env map[string]any, a httponce.Answer) (receipt crm.Receipt, lookup string, v verdict, err error) {
-	r, failed := first(c.definition.create().outcome, env)
+	r, failed := first(c.stage.create.outcome, env)
 	fail := func(outcome crm.Outcome, reason string) error {
 		return &crm.Error{Outcome: outcome, Reason: reason, RetryAfter: v.rest}
 	}

@@ -3,7 +3,7 @@
 // in the binary.
 //
 //	Load        document → Definition: strict, every expression compiled
-//	New         Definition + Config → Connector
+//	New         Definition + Config → Connector, and one for each of its steps
 //	exchange    session → gate → one request → rules
 //
 // What holds of every description, whatever it says:

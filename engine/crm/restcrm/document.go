@@ -2,14 +2,16 @@ package restcrm
 
 import (
 	"fmt"
-	"regexp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
+
+	"github.com/leadonce/leadonce/engine/yamlmistake"
 )
 
 const (
@@ -51,7 +53,25 @@ func mistake(file string, n *node, format string, args ...any) error {
 	if n.key == "" {
 		return fmt.Errorf("%s:%d: %s", file, n.line, what)
 	}
-	return fmt.Errorf("%s:%d: %s: %s", file, n.line, n.key, what)
+	if n.line == 0 { // the value stands elsewhere
+		return fmt.Errorf("%s: %s: %s", file, shown(n.key), what)
+	}
+	return fmt.Errorf("%s:%d: %s: %s", file, n.line, shown(n.key), what)
+}
+
+// shown is a key as an error can show it: quoted keys can have anything in them.
+func shown(key string) string {
+	const most = 120 // bytes
+	key = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, key)
+	if len(key) > most {
+		return strings.ToValidUTF8(key[:most], "") + "…"
+	}
+	return key
 }
 
 // parseDocument reads one YAML document. Anchors, aliases, tags and merges are
@@ -62,28 +82,44 @@ func parseDocument(file string, document []byte) (root *node, err error) {
 	}
 	defer func() {
 		if recover() != nil { // the library panics over some documents
-			root, err = nil, mistake(file, nil, "this is not a YAML document; compare it with SHAPE.md")
+			root, err = nil, mistake(file, nil, "this is no YAML document; compare it with SHAPE.md")
 		}
 	}()
+	document, line := yamlmistake.Text(document)
+	if line > 0 {
+		return nil, mistake(file, &node{line: line}, yamlmistake.NoText)
+	}
 	if line := tooDeep(document); line > 0 {
 		return nil, mistake(file, &node{line: line}, "more than %d levels; make the document flatter", maxDepth)
 	}
 	parsed, err := parser.ParseBytes(document, 0)
 	if err != nil {
-		return nil, unreadable(file, err)
-	}
-	var bodies []ast.Node
-	for _, d := range parsed.Docs {
-		if d.Body != nil {
-			bodies = append(bodies, d.Body)
+		line, what := yamlmistake.Explain(err)
+		if line == 0 {
+			return nil, mistake(file, nil, "%s", what)
 		}
+		return nil, mistake(file, &node{line: line}, "%s", what)
 	}
-	if len(bodies) != 1 || len(parsed.Docs) != 1 {
-		return nil, mistake(file, nil, "%d YAML documents; keep exactly one in the file", len(bodies))
+	switch docs := parsed.Docs; {
+	case len(docs) > 1:
+		return nil, mistake(file, beginning(docs[1]), "more than one YAML document; keep one, without ---")
+	case len(docs) == 0 || docs[0].Body == nil:
+		return nil, mistake(file, nil, "the file is empty; describe the CRM in it as SHAPE.md says")
 	}
 	c := converter{file: file}
-	root = c.convert(bodies[0], "", 0)
+	root = c.convert(parsed.Docs[0].Body, "", 0)
 	return root, c.err
+}
+
+// beginning is where a document begins; nil when nothing says so.
+func beginning(d *ast.DocumentNode) *node {
+	switch {
+	case d.Start != nil:
+		return &node{line: d.Start.Position.Line}
+	case d.Body != nil && d.Body.GetToken() != nil:
+		return &node{line: d.Body.GetToken().Position.Line}
+	}
+	return nil
 }
 
 // tooDeep is the line at which the nesting exceeds what parsers that recurse
@@ -103,29 +139,6 @@ func tooDeep(document []byte) int {
 		open = max(open, 0)
 	}
 	return 0
-}
-
-var quoted = regexp.MustCompile(`"(\\.|[^"\\])*"`)
-
-// unreadable is the library's message in one line and without excerpts of the
-// document.
-func unreadable(file string, err error) error {
-	var located interface {
-		GetToken() *token.Token
-		GetMessage() string
-	}
-	if l, ok := err.(interface {
-		GetToken() *token.Token
-		GetMessage() string
-	}); ok {
-		located = l
-	}
-	if located == nil || located.GetToken() == nil {
-		return mistake(file, nil, "this is not a YAML document; compare it with SHAPE.md")
-	}
-	message, _, _ := strings.Cut(located.GetMessage(), "\n")
-	at := &node{line: located.GetToken().Position.Line}
-	return mistake(file, at, "%s; mend the YAML", quoted.ReplaceAllString(message, `"…"`))
 }
 
 // converter turns the library's tree into ours and keeps the first mistake.
@@ -171,7 +184,7 @@ func (c *converter) convert(from ast.Node, key string, depth int) *node {
 		n.scalar = from.Value
 	case *ast.NullNode:
 	default:
-		c.fail(n, "%s of YAML are not used here; write the value out", strings.ToLower(from.Type().YAMLName()))
+		c.fail(n, "YAML's %s is not used here; write the value out", strings.ToLower(from.Type().YAMLName()))
 	}
 	return n
 }
@@ -180,6 +193,10 @@ func (c *converter) mapping(n *node, values []*ast.MappingValueNode, depth int) 
 	n.kind = mappingKind
 	for _, v := range values {
 		name, ok := v.Key.(*ast.StringNode)
+		if _, merge := v.Key.(*ast.MergeKeyNode); merge {
+			c.fail(&node{line: v.Key.GetToken().Position.Line, key: n.key}, "YAML's merge is not used here; write the keys out")
+			return
+		}
 		if !ok {
 			c.fail(&node{line: v.Key.GetToken().Position.Line, key: n.key}, "a key must be a plain text; put quotes around it")
 			return
@@ -213,6 +230,20 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
+// isSet reports whether the key is there and has a value.
+func (n *node) isSet() bool { return n != nil && (n.kind != scalarKind || n.scalar != nil) }
+
+// at is the value of a key, or the place where it should stand.
+func (n *node) at(name string) *node {
+	if value := n.get(name); value != nil {
+		return value
+	}
+	if n.key != "" {
+		name = n.key + "." + name
+	}
+	return &node{line: n.line, key: name}
+}
+
 // formerly are names that other descriptions of REST services use.
 var formerly = map[string]string{
 	"capability": "class", "key_ttl": "key_validity", "url": "base_url", "params": "query", "message": "reason",
@@ -225,20 +256,23 @@ func (l *loader) keys(n *node, readers map[string]func(*node)) {
 		l.fail(n, "give a mapping of keys")
 		return
 	}
-	var known []string
-	for name := range readers {
-		known = append(known, name)
-	}
-	slices.Sort(known)
+	known := strings.Join(slices.Sorted(maps.Keys(readers)), ", ")
 	for _, m := range n.members {
-		read, ok := readers[m.name]
 		switch {
-		case !ok && formerly[m.name] != "" && readers[formerly[m.name]] != nil:
+		case readers[m.name] != nil:
+		case readers[formerly[m.name]] != nil:
 			l.fail(m.value, "unknown key; it is called %s", formerly[m.name])
-		case !ok:
-			l.fail(m.value, "unknown key; the keys here are %s", strings.Join(known, ", "))
-		case m.value.kind == scalarKind && m.value.scalar == nil:
 		default:
+			l.fail(m.value, "unknown key; the keys here are %s", known)
+		}
+	}
+	l.some(n, readers)
+}
+
+// some is keys for a mapping that has others too.
+func (l *loader) some(n *node, readers map[string]func(*node)) {
+	for _, m := range n.members {
+		if read := readers[m.name]; read != nil && m.value.isSet() {
 			read(m.value)
 		}
 	}

@@ -3,6 +3,8 @@ package restcrm
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,7 +21,8 @@ const (
 	maxMemory     = 1 << 16 // elements that one evaluation may make
 )
 
-// The names an expression can use, and their types. vars is added by the file.
+// The names an expression can use, and their types. The file adds those of vars and
+// steps.
 var names = types.Map{
 	"key":     types.String,
 	"class":   types.String,
@@ -36,6 +39,7 @@ var names = types.Map{
 
 var (
 	inRequest = []string{"key", "class", "op", "absent"}
+	inStep    = append([]string{"steps"}, inRequest...)
 	inSearch  = []string{"key", "class", "absent"}
 	inSession = []string{"session"}
 	inToken   = []string{"token"}
@@ -85,7 +89,7 @@ func (l *loader) expression(n *node, source string, has []string, condition bool
 	e := &expression{node: n}
 	guard := &guard{}
 	options := append(functions(),
-		expr.Env(l.environment(has)), expr.MaxNodes(maxNodes), expr.Patch(guard), expr.Patch(navigation{}))
+		expr.Env(l.environment(has)), expr.MaxNodes(maxNodes), expr.Patch(guard), expr.Patch(navigation{}), expr.Patch(forgetful{}))
 	if condition {
 		options = append(options, expr.AsBool())
 	} else {
@@ -95,8 +99,12 @@ func (l *loader) expression(n *node, source string, has []string, condition bool
 	switch {
 	case guard.problem != "":
 		l.fail(n, "the expression uses %s", guard.problem)
+	case guard.open > 0:
+		const problem = "steps stands without the name of a step"
+		l.fail(n, "%s; %s", problem, l.hint(problem, has))
 	case err != nil:
-		l.fail(n, "%s; %s", explain(err), hint(has, condition))
+		where, problem := explain(err)
+		l.fail(n, "%s%s; %s", where, problem, l.hint(problem, has))
 	}
 	e.program, e.uses = program, guard.uses
 	return e
@@ -112,23 +120,78 @@ func compile(source string, options []expr.Option) (program *vm.Program, err err
 	return expr.Compile(source, options...)
 }
 
-// explain is what the library says, without its drawing of the source.
-func explain(err error) string {
+// explain is what the library says of the source, without its drawing of it and
+// without what it quotes: that can be a secret in the wrong place.
+func explain(err error) (where, problem string) {
+	message := err.Error()
 	var located *file.Error
 	if errors.As(err, &located) {
-		message, _, _ := strings.Cut(located.Message, "\n")
-		return fmt.Sprintf("column %d: %s", located.Column+1, message)
+		where, message = fmt.Sprintf("column %d: ", located.Column+1), located.Message
+		if located.Line > 1 {
+			where = fmt.Sprintf("line %d %s", located.Line, where)
+		}
 	}
-	message, _, _ := strings.Cut(err.Error(), "\n")
-	return message
+	message, _, _ = strings.Cut(message, "\n")
+	if strings.HasPrefix(message, "error parsing regexp: ") { // what follows quotes the pattern
+		message, _, _ = strings.Cut(message, ": `")
+	}
+	if strings.HasPrefix(message, "unexpected token String(") {
+		message = "unexpected text"
+	}
+	return where, literal.ReplaceAllStringFunc(message, func(l string) string {
+		if len(l) <= len(`"xx"`) { // an operator
+			return l
+		}
+		return `"…"`
+	})
 }
 
-func hint(has []string, condition bool) string {
-	mend := "the names here are " + strings.Join(append([]string{"vars"}, has...), ", ")
-	if condition {
-		mend += ", and it must be true or false"
+var literal = regexp.MustCompile("\"(\\\\.|[^\"\\\\])*\"|'(\\\\.|[^'\\\\])*'|`[^`]*`")
+
+// hint says what to do about the library's problem.
+func (l *loader) hint(problem string, has []string) string {
+	for _, m := range []struct{ problem, mend string }{
+		{"unknown name", "the names here are " + l.names(has)},
+		{"has no field", "the names here are " + l.names(has)},
+		{"unknown field", "the names here are " + l.names(has)},
+		{"without the name of a step", "the names here are " + l.names(has)},
+		{"expected bool", "make it true or false: compare with ==, in or contains"},
+		{"mismatched type", "make both of one type, as with int(…) or string(…)"},
+		{"exceeds maximum", "make it shorter"},
+		{"argument", "SHAPE.md lists the functions; give what they take, as with int(…) or string(…)"},
+	} {
+		if strings.Contains(problem, m.problem) {
+			return m.mend
+		}
 	}
-	return mend
+	return "mend the expression there"
+}
+
+// names lists those of a place, and those of the file in it.
+func (l *loader) names(has []string) string {
+	names := []string{"vars"}
+	if vars := slices.Sorted(maps.Keys(l.definition.vars)); len(vars) > 0 {
+		names = dotted("vars", vars)
+	}
+	for _, name := range has {
+		if name == "steps" {
+			names = append(names, dotted(name, l.earlier)...)
+		} else {
+			names = append(names, name)
+		}
+	}
+	return shown(strings.Join(names, ", "))
+}
+
+func dotted(of string, names []string) (list []string) {
+	for _, name := range names {
+		if strings.Contains(name, "-") || name[0] <= '9' {
+			list = append(list, fmt.Sprintf("%s[%q]", of, name))
+		} else {
+			list = append(list, of+"."+name)
+		}
+	}
+	return list
 }
 
 func (l *loader) environment(has []string) types.Map {
@@ -140,6 +203,13 @@ func (l *loader) environment(has []string) types.Map {
 		vars[name] = types.String
 	}
 	env["vars"] = vars
+	if slices.Contains(has, "steps") {
+		steps := types.Map{}
+		for _, name := range l.earlier {
+			steps[name] = types.String
+		}
+		env["steps"] = steps
+	}
 	return env
 }
 
@@ -148,6 +218,7 @@ func (l *loader) environment(has []string) types.Map {
 type guard struct {
 	problem string
 	uses    []string
+	open    int // mentions of steps that do not say which one
 }
 
 // loops are the built-in functions that take a condition; none of them makes
@@ -170,6 +241,17 @@ func (g *guard) Visit(n *ast.Node) {
 	case *ast.IdentifierNode:
 		if !slices.Contains(g.uses, n.Value) {
 			g.uses = append(g.uses, n.Value)
+		}
+		switch n.Value {
+		case "$env":
+			g.refuse("$env; write the name alone")
+		case "steps":
+			g.open++
+		}
+	case *ast.MemberNode:
+		of, named := n.Node.(*ast.IdentifierNode)
+		if _, constant := n.Property.(*ast.StringNode); named && constant && of.Value == "steps" {
+			g.open--
 		}
 	case *ast.BinaryNode:
 		_, constant := n.Right.(*ast.StringNode)
@@ -230,7 +312,7 @@ func (navigation) Visit(n *ast.Node) {
 	if !ok || step.Method {
 		return
 	}
-	if root, ok := step.Node.(*ast.IdentifierNode); ok && slices.Contains([]string{"vars", "op", "headers", "session"}, root.Value) {
+	if root, ok := step.Node.(*ast.IdentifierNode); ok && slices.Contains([]string{"vars", "steps", "op", "headers", "session"}, root.Value) {
 		return
 	}
 	if inner, ok := step.Node.(*ast.MemberNode); ok && isSessionHeaders(inner) {
@@ -247,3 +329,20 @@ func isSessionHeaders(n *ast.MemberNode) bool {
 	property, named := n.Property.(*ast.StringNode)
 	return ok && named && root.Value == "session" && property.Value == "headers"
 }
+
+// forgetful makes the library check the arguments of every call. It checks an
+// expression several times, and passes over a call that has a type from an earlier
+// time: a mistake in a call that is an argument of it would be forgotten. Being
+// repeatable, this is the last visitor before the check that counts.
+type forgetful struct{}
+
+func (forgetful) Visit(n *ast.Node) {
+	if call, ok := (*n).(*ast.CallNode); ok {
+		untyped := ast.NilNode{}
+		call.SetNature(*untyped.Nature())
+	}
+}
+
+// Reset and ShouldRepeat make it repeatable.
+func (forgetful) Reset()             {}
+func (forgetful) ShouldRepeat() bool { return false }

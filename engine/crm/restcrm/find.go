@@ -39,7 +39,7 @@ func (l *loader) search(n *node) *search {
 	case len(s.outcome) == 0 || s.items == nil || s.itemID == nil:
 		l.fail(n, "outcome, items and item_id are needed; say which answers have a list, where it is, and where a lead has its id")
 	case s.match == nil || !s.match.mentions("item") || !s.match.mentions("key"):
-		l.fail(n, "match is needed, such as item.external_id == key: searches return neighbours")
+		l.fail(n, "match is needed, for searches return neighbours; compare with key, as in item.external_id == key")
 	case !s.request.uses("key"):
 		l.fail(n, "the request does not say ${key}; ask for the operation")
 	}
@@ -57,7 +57,7 @@ func (c *Connector) Find(ctx context.Context, operationID string, deadline time.
 		return nil, errLate
 	}
 	env := c.environment(operationID)
-	request, err := c.definition.lookup().request.build(c.base, env, c.within(deadline))
+	request, err := c.stage.lookup.request.build(c.base, env, c.within(deadline))
 	if err != nil {
 		return nil, &crm.Error{Outcome: crm.NotSent, Reason: "the lookup cannot be built: " + err.Error()}
 	}
@@ -73,7 +73,7 @@ func (c *Connector) Find(ctx context.Context, operationID string, deadline time.
 // read reads the answer to a lookup.
 func (c *Connector) read(env map[string]any, a httponce.Answer) ([]crm.Receipt, verdict, error) {
 	var v verdict
-	s := c.definition.lookup()
+	s := c.stage.lookup
 	r, failed := first(s.outcome, env)
 	v.rest = retryAfter(r, env, a, c.now())
 	fail := func(reason string) error { return &crm.Error{Outcome: crm.Unknown, Reason: reason, RetryAfter: v.rest} }

@@ -30,7 +30,7 @@ func (l *loader) limits(n *node) {
 	if limits.perSecond > 0 {
 		limits.burst = max(limits.burst, 1)
 	} else if limits.burst > 0 {
-		l.fail(n, "burst needs per_second")
+		l.fail(n, "burst needs per_second; give it too")
 	}
 	limits.breakAfter = max(limits.breakAfter, 1)
 }

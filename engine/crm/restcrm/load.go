@@ -1,6 +1,7 @@
 package restcrm
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,40 +12,49 @@ import (
 
 // Definition describes one CRM, checked and compiled. It is immutable.
 type Definition struct {
-	file        string
-	name        string
-	baseURL     *template // nil: Config must have it
-	classes     []crm.Class
-	keyValidity time.Duration
-	settle      time.Duration
-	timeout     time.Duration
-	vars        map[string]*template // nil: Config must have it
-	varNodes    map[string]*node
-	auth        authorization
-	limits      limits
-	steps       []stage // one, today
-}
-
-// stage is one effect in the CRM: how it is made, and how it is looked up.
-type stage struct {
-	create *creation
-	lookup *search
+	file     string
+	name     string
+	baseURL  *template // nil: Config must have it
+	baseNode *node
+	timeout  time.Duration
+	vars     map[string]*template // nil: Config must have it
+	varNodes map[string]*node
+	auth     authorization
+	limits   limits
+	stages   []*stage // in the order in which they are made
+	stepped  bool     // they stand under steps
 }
 
 // Name is what the file calls its CRM.
 func (d *Definition) Name() string { return d.name }
 
 // Classes are those that the file can be used as; the first is the one it
-// declares.
-func (d *Definition) Classes() []crm.Class { return slices.Clone(d.classes) }
+// declares. Of a file with steps they are those of the lead's.
+func (d *Definition) Classes() []crm.Class { return slices.Clone(d.lead().classes) }
 
-func (d *Definition) create() *creation { return d.steps[0].create }
-func (d *Definition) lookup() *search   { return d.steps[0].lookup }
+// Steps are the names of the file's steps, in order; none when it has none.
+func (d *Definition) Steps() (names []string) {
+	if d.stepped {
+		for _, s := range d.stages {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+// Vars are the names of the file's variables, in order.
+func (d *Definition) Vars() []string { return slices.Sorted(maps.Keys(d.vars)) }
+
+// lead is the stage that makes the lead itself.
+func (d *Definition) lead() *stage {
+	return d.stages[slices.IndexFunc(d.stages, func(s *stage) bool { return s.name == crm.LeadStep })]
+}
 
 // loader reads a document and keeps the first mistake.
 type loader struct {
 	converter
 	definition *Definition
+	earlier    []string // the steps before the one that is read; nil without steps
 }
 
 // Load reads a description of a CRM; SHAPE.md says what it looks like. name is
@@ -56,14 +66,11 @@ func Load(name string, document []byte) (*Definition, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loader{converter{file: name}, &Definition{
+	l := &loader{converter: converter{file: name}, definition: &Definition{
 		file: name, timeout: 20 * time.Second, vars: map[string]*template{}, varNodes: map[string]*node{},
 		limits: limits{breakAfter: 5, breakFor: 30 * time.Second},
 	}}
 	l.read(root)
-	if l.err == nil {
-		l.check(root)
-	}
 	if l.err != nil {
 		return nil, l.err
 	}
@@ -73,31 +80,36 @@ func Load(name string, document []byte) (*Definition, error) {
 // read reads the top. What expressions depend on comes first, wherever it stands.
 func (l *loader) read(root *node) {
 	d := l.definition
-	d.steps = make([]stage, 1)
 	later := func(*node) {}
-	first := map[string]func(*node){
-		"name":         func(n *node) { d.name = l.word(n, nameForm, "give a name of a-z, 0-9 and -") },
-		"base_url":     func(n *node) { d.baseURL = l.setting(n); l.checkBase(n) },
-		"class":        func(n *node) { d.classes = append([]crm.Class{l.class(n)}, d.classes...) },
-		"classes":      l.classes,
-		"key_validity": func(n *node) { d.keyValidity = l.duration(n) },
-		"settle":       func(n *node) { d.settle = l.duration(n) },
-		"timeout":      func(n *node) { d.timeout = l.duration(n) },
-		"vars":         func(n *node) { l.vars(n) },
-		"auth":         later, "limits": l.limits, "create": later, "lookup": later,
+	readers := map[string]func(*node){
+		"name":     func(n *node) { d.name = l.word(n, nameForm, "give a name of a-z, 0-9 and -") },
+		"base_url": func(n *node) { d.baseURL = l.setting(n); l.checkBase(n) },
+		"timeout":  func(n *node) { d.timeout = l.duration(n) },
+		"vars":     l.vars,
+		"limits":   l.limits,
+		"auth":     later, "steps": later,
 	}
-	l.keys(root, first)
-	if l.err != nil {
-		return
+	for name := range l.stageReaders(&stage{}) {
+		readers[name] = later
 	}
-	for name, read := range map[string]func(*node){
-		"auth":   func(n *node) { d.auth = l.authorization(n) },
-		"create": func(n *node) { d.steps[0].create = l.creation(n) },
-		"lookup": func(n *node) { d.steps[0].lookup = l.search(n) },
-	} {
-		if n := root.get(name); n != nil && l.err == nil && (n.kind != scalarKind || n.scalar != nil) {
-			read(n)
-		}
+	l.keys(root, readers)
+	d.baseNode = root.at("base_url")
+	if l.err == nil && d.name == "" {
+		l.fail(root.at("name"), "it is missing; give the CRM a name")
+	}
+	if n := root.get("auth"); l.err == nil && n.isSet() {
+		d.auth = l.authorization(n)
+	}
+	switch n := root.get("steps"); {
+	case l.err != nil:
+	case n.isSet():
+		d.stepped = true
+		l.steps(root, n)
+	default:
+		s := &stage{node: root, name: crm.LeadStep}
+		l.some(root, l.stageReaders(s))
+		l.checkStage(s)
+		d.stages = []*stage{s}
 	}
 }
 
@@ -127,13 +139,14 @@ func join[S ~string](list []S) string {
 	return strings.Join(out, ", ")
 }
 
-func (l *loader) classes(n *node) {
+func (l *loader) classes(n *node) (classes []crm.Class) {
 	for _, element := range n.list {
-		l.definition.classes = append(l.definition.classes, l.class(element))
+		classes = append(classes, l.class(element))
 	}
 	if len(n.list) == 0 {
 		l.fail(n, "give a list of classes, or leave it out")
 	}
+	return classes
 }
 
 var (
@@ -178,64 +191,6 @@ func (l *loader) checkBase(n *node) {
 			l.fail(n, "%s", err)
 		case base.User != nil:
 			l.fail(n, "a password does not belong in the file; use auth, or ${env:NAME}")
-		}
-	}
-}
-
-// check is for what more than one key says.
-func (l *loader) check(root *node) {
-	d := l.definition
-	slices.SortStableFunc(d.classes[min(1, len(d.classes)):], func(a, b crm.Class) int {
-		return slices.Index(crm.Classes, a) - slices.Index(crm.Classes, b)
-	})
-	d.classes = slices.Compact(d.classes)
-	if len(d.classes) > 1 && slices.Contains(d.classes[1:], d.classes[0]) {
-		first := d.classes[0]
-		d.classes = append([]crm.Class{first}, slices.DeleteFunc(d.classes[1:], func(c crm.Class) bool { return c == first })...)
-	}
-	at := func(key string) *node {
-		if n := root.get(key); n != nil {
-			return n
-		}
-		return &node{line: root.line, key: key}
-	}
-	keyed := slices.Contains(d.classes, crm.IdempotencyKey)
-	switch lookup := d.lookup(); {
-	case d.name == "":
-		l.fail(at("name"), "it is missing; give the CRM a name")
-	case root.get("class") == nil:
-		l.fail(at("class"), "it is missing; give one of %s", join(crm.Classes))
-	case keyed != (d.keyValidity > 0):
-		l.fail(at("key_validity"), "it belongs to class idempotency_key, and is needed there")
-	case d.create() == nil:
-		l.fail(at("create"), "it is missing; say which request makes a lead")
-	case slices.Contains(d.classes, crm.Lookup) && lookup == nil:
-		l.fail(at("lookup"), "it is missing; class lookup cannot do without")
-	case lookup != nil && d.settle == 0:
-		l.fail(at("settle"), "it is missing; give the time after a request's deadline in which its effect can still become visible")
-	}
-	l.checkCreation(at("create"), keyed)
-}
-
-func (l *loader) checkCreation(n *node, keyed bool) {
-	d := l.definition
-	if l.err != nil {
-		return
-	}
-	c := d.create()
-	if !c.request.uses("key") {
-		l.fail(n, "the request does not say ${key}; the CRM must store it with the lead, or nothing can be found again")
-	}
-	if c.request.keyHeader != nil && !keyed {
-		l.fail(n.get("key_header"), "a key header belongs to class idempotency_key alone; leave it out")
-	}
-	unique := slices.ContainsFunc(d.classes, crm.Class.Repeatable)
-	for _, r := range c.outcome {
-		switch {
-		case r.is == exists && !unique:
-			l.fail(r.node, "class %s has no unique key behind it that \"exists\" could be about; use unknown", d.classes[0])
-		case r.is == exists && r.id == nil && d.lookup() == nil:
-			l.fail(r.node, "say where the id is, or describe a lookup")
 		}
 	}
 }

@@ -3,6 +3,7 @@ package restcrm_test
 import (
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/leadonce/leadonce/engine/crm/restcrm"
 )
@@ -49,10 +50,16 @@ var mistakes = []struct{ old, new, want string }{
 	{"settle: 30s", "settle: 30s\nsettle: 40s", "acme.yaml:5"},
 	{"class: unique_create", "class: unique", "acme.yaml:3: class: give one of idempotency_key, upsert, unique_create, lookup, none"},
 	{"class: unique_create", "capability: unique_create", "acme.yaml:3: capability: unknown key; it is called class"},
-	{"class: unique_create", "class: idempotency_key", "key_validity: it belongs to class idempotency_key, and is needed there"},
+	{"class: unique_create", "class: idempotency_key", "acme.yaml:1: key_validity: it is missing; give how long"},
 	{"class: unique_create", "class: unique_create\nkey_validity: 1h", "acme.yaml:4: key_validity: it belongs to"},
 	{"class: unique_create", "class: lookup", `acme.yaml:11: create.outcome[1]: class lookup has no unique key`},
-	{"settle: 30s", "settle: 30s\nsteps: []", "acme.yaml:5: steps: unknown key; the keys here are auth, base_url"},
+	{"settle: 30s", "settle: 30s\nsteps: []", "acme.yaml:3: class: with steps it belongs to each of them"},
+	{"'${op.text}'", "'${lower(text)}'", "acme.yaml:8: create.body.text: column 7: unknown name text"},
+	{"'${op.text}'", "'${cut(line(either(op.text, vars.bord)), 9)}'", "acme.yaml:8: create.body.text: column 31: unknown field bord"},
+	{"'${op.text}'", "'${lower(body.text)}'", "unknown name body"},
+	{"'${op.text}'", "'${cut(op.text)}'", "not enough arguments to call cut"},
+	{"'${op.text}'", "'${cut(op.text, key)}'", "cannot use string as argument"},
+	{"'${op.text}'", "'${shout(op.text)}'", "unknown name shout"},
 	{"https://crm.example", "crm.example", "acme.yaml:2: base_url: give http[s]://"},
 	{"https://crm.example", "https://ann:hunter2@crm.example", "acme.yaml:2: base_url: a password does not belong in the file"},
 	{"https://crm.example", "https://crm.example?key=hunter2", "acme.yaml:2: base_url: it must have no query"},
@@ -75,14 +82,14 @@ var mistakes = []struct{ old, new, want string }{
 	{"status == 201", "'text matches body.a'", "a pattern that is not written out"},
 	{"status == 201", "'" + strings.Repeat("status + ", 150) + "1 == 1'", "exceeds maximum allowed nodes"},
 	{"id: body.id", "reason: done", "acme.yaml:10: create.outcome[0]: id is missing"},
-	{"is: created", "is: made", "is must be one of created, exists, not_applied, refused, unauthorized, unknown"},
+	{"is: created", "is: made", "give one of created, exists, not_applied, refused, unauthorized, unknown"},
 	{"is: created", "is: created, reason: 'was ${body.message}'", "give fixed words without holes"},
 	{"ref: '${key}', board", "board", "acme.yaml:7: create: the request does not say ${key}"},
 	{"path: /leads\n  body", "path: leads\n  body", "acme.yaml:7: create.path: give a path that begins with /"},
 	{"path: /leads\n  body", "path: /leads?a=b\n  body", "create.path: give a path that begins with / and has no ?"},
 	{"path: /leads\n  body", "path: /leads\n  method: DELETE\n  body", "create.method: give one of GET, POST, PUT, PATCH"},
 	{"path: /leads\n  body", "path: /leads\n  key_header: Idempotency-Key\n  body", "a key header belongs to class idempotency_key alone"},
-	{"path: /leads\n  body", "path: /leads\n  headers: {X-Idempotency-Key: '${key}'}\n  body", "the key goes under key_header"},
+	{"path: /leads\n  body", "path: /leads\n  headers: {X-Idempotency-Key: '${key}'}\n  body", "put it under key_header"},
 	{"path: /leads\n  body", "path: /leads\n  headers: {authorization: x}\n  body", "use auth"},
 	{"path: /leads\n  body", "path: /leads\n  headers: {Host: x}\n  body", "the header is not the file's to set"},
 	{"path: /leads\n  body", "path: /leads\n  headers: {'a b': x}\n  body", "this is no name of a header"},
@@ -92,31 +99,20 @@ var mistakes = []struct{ old, new, want string }{
 	{"query: {ref: '${key}'}", "query: {ref: x}", "acme.yaml:13: lookup: the request does not say ${key}"},
 	{"query: {ref: '${key}'}", "query: {ref: '${op.text}'}", "unknown name op"},
 	{"lookup:", "auth: {type: basic, user: ann, password: hunter2}\nlookup:", "auth.password: a secret does not belong"},
-	{"lookup:", "auth: {type: token}\nlookup:", "type must be one of none, header, basic, session, oauth2"},
-	{"lookup:", "auth: {type: oauth2, grant: password}\nlookup:", "grant must be client_credentials or refresh_token"},
+	{"lookup:", "auth: {type: token}\nlookup:", "give one of none, header, basic, session, oauth2"},
+	{"lookup:", "auth: {type: oauth2, grant: password}\nlookup:", "give client_credentials or refresh_token"},
 	{"lookup:", "limits: {per_second: 0}\nlookup:", "limits.per_second: give a number above 0"},
 	{"lookup:", "limits: {burst: 3}\nlookup:", "burst needs per_second"},
-	{"settle: 30s", "settle: &a 30s", "acme.yaml:4: settle: anchor of YAML are not used here"},
-	{"settle: 30s", "settle: !!str 30s", "of YAML are not used here"},
-	{"lookup:", "---\nlookup:", "2 YAML documents"},
+	{"settle: 30s", "settle: &a 30s", "acme.yaml:4: settle: YAML's anchor is not used here"},
+	{"settle: 30s", "settle: !!str 30s", "YAML's tag is not used here"},
+	{"lookup:", "---\nlookup:", "acme.yaml:12: more than one YAML document"},
 	{"class: unique_create", "\tclass: unique_create", "acme.yaml:"},
 }
 
 // TestMistakes: each is refused in one line with the place and the mend.
 func TestMistakes(t *testing.T) {
 	for _, c := range mistakes {
-		document := strings.Replace(small, c.old, c.new, 1)
-		if document == small {
-			t.Fatalf("%q is not in the document", c.old)
-		}
-		_, err := restcrm.Load("acme.yaml", []byte(document))
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q: %v\n\twant %s", c.new, err, c.want)
-			continue
-		}
-		if text := err.Error(); strings.ContainsAny(text, "\n\r") || strings.Contains(text, "hunter2") || !strings.HasPrefix(text, "acme.yaml:") {
-			t.Errorf("%q: %q is not one line with a place and without a value", c.new, text)
-		}
+		checkMistake(t, small, c.old, c.new, c.want)
 	}
 }
 
@@ -127,23 +123,30 @@ func TestWhatTheProcessLacks(t *testing.T) {
 		config restcrm.Config
 		want   string
 	}{
-		"tryton":   {restcrm.Config{BaseURL: "http://h", Secrets: none}, "tryton.yaml:10: vars.password: TRYTON_PASSWORD is not set in the environment; set it"},
-		"espocrm":  {restcrm.Config{Secrets: none}, "espocrm.yaml:5: base_url: ESPOCRM_URL is not set in the environment; set it"},
-		"monday":   {restcrm.Config{Secrets: vendorEnvironment}, "monday.yaml:"},
-		"kommo":    {restcrm.Config{Secrets: vendorEnvironment, Vars: map[string]string{"feld": "7"}}, `kommo.yaml: vars has no "feld"`},
-		"zoho":     {restcrm.Config{Secrets: vendorEnvironment}, "needs a place to keep new tokens"},
-		"crmsim":   {restcrm.Config{}, "crmsim.yaml: base_url has no value"},
-		"twenty":   {restcrm.Config{BaseURL: "ftp://ann:" + secret + "@h", Secrets: vendorEnvironment}, "twenty.yaml: base_url: give http[s]://"},
-		"hubspot":  {restcrm.Config{Class: "lookup", Secrets: vendorEnvironment}, "class lookup is not one that the file has; give one of unique_create"},
-		"bitrix24": {restcrm.Config{Settle: -1, Secrets: vendorEnvironment}, "must not be negative"},
+		"tryton":       {restcrm.Config{BaseURL: "http://h", Secrets: none}, "tryton.yaml:10: vars.password: TRYTON_PASSWORD is not set in the environment; set it"},
+		"espocrm":      {restcrm.Config{Secrets: none}, "espocrm.yaml:5: base_url: ESPOCRM_URL is not set in the environment; set it"},
+		"monday":       {restcrm.Config{Secrets: vendorEnvironment}, "monday.yaml:"},
+		"kommo":        {restcrm.Config{Secrets: vendorEnvironment, Vars: map[string]string{"feld": "7"}}, `kommo.yaml: vars has no "feld"; give one of field, token`},
+		"zoho":         {restcrm.Config{Secrets: vendorEnvironment}, "needs a place to keep new tokens"},
+		"crmsim":       {restcrm.Config{}, "crmsim.yaml:3: base_url: it has no value; give the URL"},
+		"twenty":       {restcrm.Config{BaseURL: "ftp://ann:" + secret + "@h", Secrets: vendorEnvironment}, "twenty.yaml: base_url: give http[s]://"},
+		"hubspot":      {restcrm.Config{Class: "lookup", Secrets: vendorEnvironment}, "hubspot.yaml: the file has no class lookup; give one of unique_create"},
+		"bitrix24":     {restcrm.Config{Settle: -1, Secrets: vendorEnvironment}, "settle or key_validity is negative; give"},
+		"suitecrm":     {restcrm.Config{BaseURL: "http://h?" + secret, Secrets: vendorEnvironment, Store: restcrm.FileStore{}}, "suitecrm.yaml: base_url: it must have no query"},
+		"hubspot-lead": {restcrm.Config{Secrets: func(string) (string, bool) { return "", true }}, "hubspot-lead.yaml:9: vars.token: HUBSPOT_TOKEN is not set in the environment; set it"},
+		"pipedrive": {restcrm.Config{Vars: map[string]string{"field": "f", "person_field": "p"}, Secrets: func(string) (string, bool) {
+			return secret + "\r\nX: y", true
+		}}, "pipedrive.yaml:12: auth: the header's value is empty or has a control character; mend"},
 		"odoo": {restcrm.Config{Vars: map[string]string{"database": "x"}, Secrets: func(string) (string, bool) {
 			return "http://h\n" + secret, true
-		}}, "odoo.yaml: base_url: it cannot be parsed"},
+		}}, "odoo.yaml:5: base_url: it cannot be parsed"},
 	} {
 		_, err := shipped(t, name, c.config)
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), name+".yaml:") {
 			t.Errorf("%s: %v\n\twant %s", name, err, c.want)
+			continue
 		}
+		judge(t, err)
 	}
 }
 
@@ -158,7 +161,9 @@ func FuzzLoad(f *testing.F) {
 		f.Add(document)
 	}
 	for _, seed := range []string{
-		small, "", "name: !", "bots: !", "? a\n: b", "- - - -", "{[{[{[", strings.Repeat("- ", 2000), strings.Repeat("[", 5000),
+		small, stepped, "", "name: !", "\"a\\nb\": 1", "steps: [{name: lead}, {name: lead}]", "steps: {lead: {}}", "steps: [[]]",
+		strings.Replace(stepped, "int(steps.contact)", "steps['contact'].x", 1),
+		strings.Replace(stepped, "int(steps.contact)", "any([steps], .lead == 1)", 1), "bots: !", "? a\n: b", "- - - -", "{[{[{[", strings.Repeat("- ", 2000), strings.Repeat("[", 5000),
 		strings.Repeat("a:\n ", 100), "a: &b\n- *b", "a: {$: {$: x}}", "name: |-\n  x", "a: \"\\q\"", "%YAML 1.2\n--- x", "\x00", "<<: {a: 1}",
 		strings.Replace(small, "status == 201", "'"+strings.Repeat("(", 3000)+"'", 1),
 		strings.Replace(small, "status == 201", "'"+strings.Repeat("!", 3000)+"true'", 1),
@@ -166,19 +171,27 @@ func FuzzLoad(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
+	oneLine := func(t *testing.T, document []byte, err error) {
+		text := err.Error()
+		if !strings.HasPrefix(text, "f.yaml:") || strings.ContainsFunc(text, unicode.IsControl) || len(text) > 1000 {
+			t.Fatalf("%q: %q", document, text)
+		}
+	}
 	f.Fuzz(func(t *testing.T, document []byte) {
 		d, err := restcrm.Load("f.yaml", document)
 		if err != nil {
-			if text := err.Error(); !strings.HasPrefix(text, "f.yaml:") || strings.ContainsAny(text, "\n\r") {
-				t.Fatalf("%q: %q", document, text)
-			}
+			oneLine(t, document, err)
 			return
 		}
-		_, err = restcrm.New(d, restcrm.Config{
+		c, err := restcrm.New(d, restcrm.Config{
 			BaseURL: "http://127.0.0.1:1", Secrets: func(string) (string, bool) { return "x", true }, Store: restcrm.FileStore{Dir: t.TempDir()},
 		})
-		if err != nil && (!strings.HasPrefix(err.Error(), "f.yaml:") || strings.ContainsAny(err.Error(), "\n\r")) {
-			t.Fatalf("%q: %q", document, err)
+		if err != nil {
+			oneLine(t, document, err)
+			return
+		}
+		if steps := c.Steps(); len(steps) != len(d.Steps()) {
+			t.Fatalf("%q: %d steps", document, len(steps))
 		}
 	})
 }

@@ -64,13 +64,13 @@ func (l *loader) checkOAuth(n *node, o *oauth) {
 	}
 	switch {
 	case o.grant != clientCredentials && o.grant != refreshToken:
-		l.fail(n, "grant must be %s or %s", clientCredentials, refreshToken)
+		l.fail(n, "grant is none that there is; give %s or %s", clientCredentials, refreshToken)
 	case o.tokenURL == nil || o.id == nil || o.secret == nil:
-		l.fail(n, "token_url, client_id and client_secret are needed")
+		l.fail(n, "token_url, client_id and client_secret are needed; give all three")
 	case (o.refresh != nil) != (o.grant == refreshToken):
-		l.fail(n, "refresh_token belongs to the grant %s, and is needed there", refreshToken)
+		l.fail(n, "refresh_token belongs to the grant %s and is needed there; leave it out, or give it", refreshToken)
 	case o.client != "body" && o.client != "basic":
-		l.fail(n, "client must be body or basic")
+		l.fail(n, "client is none that there is; give body or basic")
 	}
 }
 
@@ -112,7 +112,7 @@ func (o *oauth) open(a *authorization, c *Connector, config Config) (*granter, e
 	}
 	var err error
 	if g.url, err = tokenAddress(c.base, values[""]); err != nil {
-		return nil, mistake(file, o.tokenURL.node, "token_url must be http[s]://host/path or a path that begins with /")
+		return nil, mistake(file, o.tokenURL.node, "token_url is no URL; give http[s]://host/path, or a path that begins with /")
 	}
 	g.first = values[refreshToken]
 	for name, value := range values {

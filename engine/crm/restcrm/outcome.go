@@ -75,13 +75,13 @@ func (l *loader) rule(n *node, words, has []string) *rule {
 	case r.when == nil:
 		l.fail(n, "when is missing; say which answers the rule is about")
 	case !slices.Contains(words, r.is):
-		l.fail(n, "is must be one of %s", strings.Join(words, ", "))
+		l.fail(n, "is has no such word; give one of %s", strings.Join(words, ", "))
 	case r.is == created && r.id == nil:
-		l.fail(n, "id is missing; a lead without an id is no proof of one")
+		l.fail(n, "id is missing; say where the answer has it, for a lead without an id is no proof of one")
 	case r.id != nil && r.is != created && r.is != exists, r.existing != nil && r.is != created:
-		l.fail(n, "id and existing belong to %s and %s", created, exists)
+		l.fail(n, "id belongs to %[1]s and %[2]s, and existing to %[1]s; leave out what does not", created, exists)
 	case (r.retryAfter != nil || r.pause > 0) && !slices.Contains([]string{notApplied, unknown, unauthorized}, r.is):
-		l.fail(n, "retry_after belongs to %s, %s and %s", notApplied, unknown, unauthorized)
+		l.fail(n, "retry_after belongs to %s, %s and %s; leave it out", notApplied, unknown, unauthorized)
 	}
 	return r
 }

@@ -113,11 +113,11 @@ func (l *loader) headers(n *node, has []string) []parameter {
 		name := http.CanonicalHeaderKey(p.name)
 		switch {
 		case !isHeaderName(p.name):
-			l.fail(p.value.node, "this is no name of a header")
+			l.fail(p.value.node, "this is no name of a header; give one such as X-Api-Token")
 		case strings.Contains(name, "Idempotency"):
-			l.fail(p.value.node, "the key goes under key_header, which class idempotency_key alone has")
+			l.fail(p.value.node, "an idempotency key does not belong here; put it under key_header, which class idempotency_key alone has")
 		case name == "Authorization":
-			l.fail(p.value.node, "use auth")
+			l.fail(p.value.node, "this is how one logs in; use auth")
 		case slices.Contains(reserved, name):
 			l.fail(p.value.node, "the header is not the file's to set; leave it out")
 		}
@@ -140,7 +140,7 @@ func (l *loader) keyHeader(n *node) *parameter {
 		l.fail(n, "give the name of a header, such as Idempotency-Key")
 	}
 	if !p.value.uses("key") {
-		l.fail(n, "the value does not come from key; two operations would share it")
+		l.fail(n, "the value does not come from key, and two operations would share it; write ${key} in it")
 	}
 	return p
 }

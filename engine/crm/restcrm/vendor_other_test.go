@@ -165,39 +165,6 @@ func kommo() vendor {
 	}
 }
 
-func pipedrive() vendor {
-	found := func(leads []kept) string {
-		return fmt.Sprintf(`{"success":true,"data":{"items":[%s]}}`, each(leads, func(l kept) string {
-			return fmt.Sprintf(`{"result_score":0.9,"item":{"id":"%d","title":"x","custom_fields":["y",%q]}}`, l.n, l.key)
-		}))
-	}
-	const field = "0123456789abcdef0123456789abcdef01234567"
-	return vendor{
-		file: "pipedrive", vars: map[string]string{"field": field, "organization": "12"},
-		isCreate: posts("/v1/leads"),
-		key: func(r *http.Request, body any) string {
-			return dig(body, field) + r.URL.Query().Get("term")
-		},
-		made: func(l kept) reply {
-			return reply{status: 201, body: fmt.Sprintf(`{"success":true,"data":{"id":"%d"}}`, l.n)}
-		},
-		listed: func(_ string, leads []kept) reply { return ok("%s", found(leads)) },
-		answers: []crmtest.Answer{
-			{Name: "429", Status: 429, Header: map[string]string{"X-RateLimit-Reset": "2"}, Want: crm.NotApplied},
-			{Name: "400_validation", Status: 400, Body: `{"success":false,"error":"A lead must be linked to a person or an organization"}`, Want: crm.Refused},
-			{Name: "401", Status: 401, Body: `{"success":false,"error":"unauthorized access"}`, Want: crm.NotApplied},
-			{Name: "201_not_a_success", Status: 201, Body: `{"success":false,"data":{"id":"7"}}`, Applied: true, Want: crm.Unknown},
-			{Name: "500", Status: 500, Body: `{"success":false}`, Applied: true, Want: crm.Unknown},
-		},
-		searches: []crmtest.Search{
-			{Name: "none", Status: 200, Body: always(found(nil))},
-			{Name: "other_case", Status: 200, Body: func(op string) string { return found([]kept{{1, strings.ToUpper(op)}}) }},
-			{Name: "a_full_page_of_neighbours", Status: 200, Body: func(op string) string { return found(make([]kept, 10)) }, Fails: true},
-			{Name: "not_a_success", Status: 200, Body: always(`{"success":false,"data":{"items":[]}}`), Fails: true},
-		},
-	}
-}
-
 func espocrm() vendor {
 	lead := func(l kept) string { return fmt.Sprintf(`{"id":"%d","lastName":"x","cTgOpId":%q}`, l.n, l.key) }
 	return vendor{

@@ -57,23 +57,27 @@ func dataverse() vendor {
 	}
 }
 
-func hubspot() vendor {
-	deal := func(l kept) string {
-		return fmt.Sprintf(`{"id":%q,"properties":{"tg_op_id":%q},"archived":false}`, l.id(), l.key)
-	}
-	fault := func(category, message string) string {
-		return fmt.Sprintf(`{"status":"error","message":%q,"correlationId":"c-1","category":%q}`, message, category)
-	}
+func hubspotFault(category, message string) string {
+	return fmt.Sprintf(`{"status":"error","message":%q,"correlationId":"c-1","category":%q}`, message, category)
+}
+
+func hubspotRecord(l kept) string {
+	return fmt.Sprintf(`{"id":%q,"properties":{"tg_op_id":%q},"archived":false}`, l.id(), l.key)
+}
+
+// hubspot is that of one kind of records.
+func hubspot(file, step, records string) vendor {
+	fault := hubspotFault
 	return vendor{
-		file:     "hubspot",
-		isCreate: posts("/crm/v3/objects/deals"),
+		file: file, step: step,
+		isCreate: posts("/crm/v3/objects/" + records),
 		key: func(r *http.Request, body any) string {
 			if r.Method == http.MethodGet && r.URL.Query().Get("idProperty") == "tg_op_id" {
 				return lastSegment(r)
 			}
 			return dig(body, "properties", "tg_op_id")
 		},
-		made: func(l kept) reply { return reply{status: 201, body: deal(l)} },
+		made: func(l kept) reply { return reply{status: 201, body: hubspotRecord(l)} },
 		again: func(l kept) reply {
 			return reply{status: 400, body: fault("VALIDATION_ERROR", "Property values were not valid: "+l.id()+" already has that value.")}
 		},
@@ -81,7 +85,7 @@ func hubspot() vendor {
 			if len(leads) == 0 {
 				return reply{status: 404, body: fault("OBJECT_NOT_FOUND", "Object not found")}
 			}
-			return ok("%s", deal(leads[0]))
+			return ok("%s", hubspotRecord(leads[0]))
 		},
 		answers: []crmtest.Answer{
 			{Name: "429", Status: 429, Body: `{"status":"error","policyName":"TEN_SECONDLY_ROLLING"}`, Want: crm.NotApplied},
@@ -98,7 +102,7 @@ func hubspot() vendor {
 		searches: []crmtest.Search{
 			{Name: "none", Status: 404, Body: always(fault("OBJECT_NOT_FOUND", "x"))},
 			{Name: "404_no_such_property", Status: 404, Body: always(fault("VALIDATION_ERROR", "x")), Fails: true},
-			{Name: "other_case", Status: 200, Body: func(op string) string { return deal(kept{7, strings.ToUpper(op)}) }},
+			{Name: "other_case", Status: 200, Body: func(op string) string { return hubspotRecord(kept{7, strings.ToUpper(op)}) }},
 			{Name: "429", Status: 429, Body: always(""), Fails: true},
 		},
 	}
