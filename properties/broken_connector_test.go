@@ -9,8 +9,8 @@ import (
 
 	"github.com/leadonce/leadonce/crmsim"
 	"github.com/leadonce/leadonce/engine/crm"
-	adapter "github.com/leadonce/leadonce/engine/crm/crmsim"
 	"github.com/leadonce/leadonce/engine/crm/httponce"
+	"github.com/leadonce/leadonce/engine/crm/restcrm"
 	"github.com/leadonce/leadonce/properties/sim"
 )
 
@@ -88,9 +88,9 @@ var brokenConnectors = map[string]brokenConnector{
 	"500 for not applied":   {class: crm.Lookup, wrong: taking("HTTP 500", crm.NotApplied), breaks: []sim.Property{sim.OnlyOnProof, sim.ProofIsProof}},
 	"400 for refused":       {class: crm.UniqueCreate, wrong: taking("HTTP 400", crm.Refused), breaks: []sim.Property{sim.OnlyOnProof, sim.NoHiddenEffect}},
 	"time-out for not sent": {class: crm.Lookup, wrong: taking("time-out", crm.NotSent), breaks: []sim.Property{sim.OnlyOnProof}},
-	"success without an id": {class: crm.Lookup, breaks: []sim.Property{sim.OnlyOnProof}, wrong: failing("without the lead's id",
+	"success without an id": {class: crm.Lookup, breaks: []sim.Property{sim.OnlyOnProof}, wrong: failing("HTTP 200 meets no rule",
 		func(*crm.Error) (crm.Receipt, error) { return crm.Receipt{}, nil })},
-	"a made-up id": {class: crm.Lookup, breaks: []sim.Property{sim.VerdictIsRight}, wrong: failing("without the lead's id",
+	"a made-up id": {class: crm.Lookup, breaks: []sim.Property{sim.VerdictIsRight}, wrong: failing("HTTP 200 meets no rule",
 		func(*crm.Error) (crm.Receipt, error) { return crm.Receipt{CRMID: "L-unknown"}, nil })},
 	"a hidden retry": {class: crm.Lookup, breaks: []sim.Property{sim.OneRequest, sim.AtMostOneEffect}, wrong: wrong{
 		create: func(sound crm.Connector, ctx context.Context, op crm.Operation) (crm.Receipt, error) {
@@ -138,11 +138,11 @@ func TestBrokenConnectors(t *testing.T) {
 			subject := sound(openBox(t, b.crm, nil), b.class)
 			subject.Patience = 400 * time.Millisecond
 			subject.Connect = func(url string) (crm.Connector, error) {
-				config := adapter.Config{URL: url, Class: b.class, Settle: max(b.settle, time.Millisecond)}
+				config := restcrm.Config{BaseURL: url, Class: b.class, Settle: max(b.settle, time.Millisecond)}
 				if b.send != nil {
 					config.Sender = b.send
 				}
-				c, err := adapter.New(config)
+				c, err := connect(config)
 				w := b.wrong
 				w.Connector, w.box = c, subject.Sandbox.(box)
 				return w, err

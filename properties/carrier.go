@@ -38,7 +38,9 @@ func (c *carrier) name(operation string) string {
 	return s[:8] + "-" + s[8:12] + "-5" + s[13:16] + "-a" + s[17:20] + "-" + s[20:32]
 }
 
-func (c *carrier) Connect() (crm.Connector, error) { return c.wire.subject.Connect(c.wire.url()) }
+func (c *carrier) Connect() (crm.Connector, error) {
+	return openRested(func() (crm.Connector, error) { return c.wire.subject.Connect(c.wire.url()) })
+}
 
 func (c *carrier) Faults() (ofCreates, ofFinds []sim.Fault) { return c.creates, finds }
 

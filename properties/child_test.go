@@ -9,7 +9,7 @@ import (
 
 	"github.com/leadonce/leadonce/crmsim"
 	"github.com/leadonce/leadonce/engine/crm"
-	adapter "github.com/leadonce/leadonce/engine/crm/crmsim"
+	"github.com/leadonce/leadonce/engine/crm/restcrm"
 	"github.com/leadonce/leadonce/properties/sim"
 )
 
@@ -76,7 +76,7 @@ func TestTheDeadlineIsTranslated(t *testing.T) {
 	}
 	defer w.close()
 	c := newCarrier(w, crm.Upsert)
-	connector, err := adapter.New(adapter.Config{URL: w.url(), Class: crm.Upsert})
+	connector, err := connect(restcrm.Config{BaseURL: w.url(), Class: crm.Upsert})
 	if err != nil {
 		t.Fatal(err)
 	}

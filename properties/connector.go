@@ -20,6 +20,9 @@ import (
 //     forges, withholds, holds back and duplicates. In the end every job is final,
 //     the CRM has at most one lead for each operation, and the log knows it.
 //
+// A connector that asks to be left alone is made anew by Connect, since the engine waits
+// through the pause in simulated time.
+//
 // The sandbox gets some thousand leads, and none is deleted.
 func CheckConnector(t *testing.T, subject crmtest.Subject, class crm.Class) {
 	declared := t.Run("class", func(t *testing.T) {

@@ -1,11 +1,13 @@
 package properties
 
 import (
+	"regexp"
 	"testing"
 	"time"
 
 	"github.com/leadonce/leadonce/crmsim"
 	"github.com/leadonce/leadonce/engine/crm"
+	"github.com/leadonce/leadonce/engine/crm/restcrm"
 )
 
 // TestSoundConnector is the control: over a CRM that keeps the promise of its
@@ -62,5 +64,27 @@ func TestAConnectorMeetsFaults(t *testing.T) {
 	}
 	if w.calls < runs || w.beset < runs/2 {
 		t.Errorf("%d calls in %d runs, and %d met a fault", w.calls, runs, w.beset)
+	}
+}
+
+// TestAConnectorThatPauses: one that leaves the CRM alone for an hour after each
+// failure, in its own time, is as sound as another.
+func TestAConnectorThatPauses(t *testing.T) {
+	t.Parallel()
+	document, err := restcrm.Document("crmsim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document = regexp.MustCompile(`(?m)^limits: .*`).ReplaceAll(document, []byte("limits: {break_after: 1, break_for: 1h}"))
+	definition, err := restcrm.Load("pauses.yaml", document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject := sound(openBox(t, crmsim.Config{Class: crmsim.UniqueCreate}, nil), crm.UniqueCreate)
+	subject.Connect = func(url string) (crm.Connector, error) {
+		return restcrm.New(definition, restcrm.Config{BaseURL: url})
+	}
+	if f, runs := hunt(t, subject, crm.UniqueCreate, 1, 400*time.Millisecond); f != nil {
+		t.Fatalf("after %d runs: %s", runs, f.text(t.Name()))
 	}
 }

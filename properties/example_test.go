@@ -9,8 +9,8 @@ import (
 
 	"github.com/leadonce/leadonce/crmsim"
 	"github.com/leadonce/leadonce/engine/crm"
-	adapter "github.com/leadonce/leadonce/engine/crm/crmsim"
 	"github.com/leadonce/leadonce/engine/crm/crmtest"
+	"github.com/leadonce/leadonce/engine/crm/restcrm"
 	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/eventlog/eventlogtest"
 	"github.com/leadonce/leadonce/engine/eventlog/memory"
@@ -50,9 +50,13 @@ func openSandbox(t *testing.T) sandbox {
 // TestMyConnector is the contract of a team's connector.
 func TestMyConnector(t *testing.T) {
 	t.Parallel()
+	definition, err := restcrm.LoadShipped("crmsim")
+	if err != nil {
+		t.Fatal(err)
+	}
 	properties.CheckConnector(t, crmtest.Subject{
 		Connect: func(url string) (crm.Connector, error) {
-			return adapter.New(adapter.Config{URL: url, Class: crm.UniqueCreate, Settle: time.Second})
+			return restcrm.New(definition, restcrm.Config{BaseURL: url, Class: crm.UniqueCreate, Settle: time.Second})
 		},
 		Sandbox: openSandbox(t),
 		Fields:  map[string]string{"name": "Ada", "phone": "+100"},

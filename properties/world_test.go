@@ -9,8 +9,8 @@ import (
 
 	"github.com/leadonce/leadonce/crmsim"
 	"github.com/leadonce/leadonce/engine/crm"
-	adapter "github.com/leadonce/leadonce/engine/crm/crmsim"
 	"github.com/leadonce/leadonce/engine/crm/crmtest"
+	"github.com/leadonce/leadonce/engine/crm/restcrm"
 )
 
 // box is a simulated CRM, judged by its own journal.
@@ -47,11 +47,20 @@ func openBox(t testing.TB, config crmsim.Config, before func(http.Handler) http.
 	return box{server, web.URL}
 }
 
+// connect makes the repository's own connector to a simulated CRM.
+func connect(config restcrm.Config) (crm.Connector, error) {
+	definition, err := restcrm.LoadShipped("crmsim")
+	if err != nil {
+		return nil, err
+	}
+	return restcrm.New(definition, config)
+}
+
 // sound is the repository's own connector to the box.
 func sound(b box, class crm.Class) crmtest.Subject {
 	return crmtest.Subject{
 		Connect: func(url string) (crm.Connector, error) {
-			return adapter.New(adapter.Config{URL: url, Class: class, Settle: 2 * time.Second})
+			return connect(restcrm.Config{BaseURL: url, Class: class, Settle: 2 * time.Second})
 		},
 		Sandbox: b, Answers: vendorAnswers, Searches: vendorSearches,
 		Patience: 3 * time.Second, Short: 60 * time.Millisecond,

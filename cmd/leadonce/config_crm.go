@@ -10,6 +10,8 @@ import (
 	"github.com/leadonce/leadonce/engine/crm"
 )
 
+const giveAddress = "give an http or https address, such as http://127.0.0.1:9090"
+
 func (c *config) checkCRM() error { return c.sources.place(c.verifyCRM()) }
 
 func (c *config) verifyCRM() error {
@@ -27,7 +29,7 @@ func (c *config) verifyCRM() error {
 	switch {
 	case value == "":
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return wrong("crm.url", "give an http or https address, such as http://127.0.0.1:9090")
+		return wrong("crm.url", giveAddress)
 	case u.RawQuery != "" || u.Fragment != "":
 		return wrong("crm.url", "it must have no query and no fragment; leave them out")
 	}
@@ -49,14 +51,11 @@ func (c *config) verifyCRM() error {
 
 // checkDescribed is for what the configuration picks from a description.
 func (c *config) checkDescribed() error {
-	classes, vars := crm.Classes, []string(nil)
-	if c.CRM.Connector != simulated {
-		d, err := describedCRM(c.CRM.Connector)
-		if err != nil {
-			return asMistake(err)
-		}
-		classes, vars = d.Classes(), d.Vars()
+	d, err := describedCRM(c.CRM.Connector)
+	if err != nil {
+		return asMistake(err)
 	}
+	classes, vars := d.Classes(), d.Vars()
 	if _, err := crm.ParseClass(c.CRM.Class); err != nil {
 		return wrong("crm.class", "%q is unknown, give one of %s", c.CRM.Class, classList(classes))
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/leadonce/leadonce/engine/crm"
-	crmsimconnector "github.com/leadonce/leadonce/engine/crm/crmsim"
 	"github.com/leadonce/leadonce/engine/crm/restcrm"
 	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/eventlog/kurrentdb"
@@ -125,24 +123,15 @@ func (n *noticeLog) due(kind kurrentdb.Kind, now time.Time) bool {
 	return true
 }
 
-// simulated is the CRM that is not described by a file.
-const simulated = "crmsim"
-
-// newConnector is the CRM that the configuration names: the simulated one, one of the
-// descriptions that come with the program, or a file.
+// newConnector is the CRM that the configuration names: one of the descriptions that
+// come with the program, or a file.
 func newConnector(c config) (crm.Connector, error) {
-	if c.CRM.Connector == simulated {
-		if c.CRM.URL == "" {
-			return nil, wrong("crm.url", "give an http or https address, such as http://127.0.0.1:9090")
-		}
-		return crmsimconnector.New(crmsimconnector.Config{
-			URL: c.CRM.URL, Class: crm.Class(c.CRM.Class),
-			KeyValidity: cmp.Or(c.CRM.KeyValidity, 24*time.Hour), Settle: cmp.Or(c.CRM.Settle, 30*time.Second),
-		})
-	}
 	d, err := describedCRM(c.CRM.Connector)
 	if err != nil {
 		return nil, err
+	}
+	if c.CRM.URL == "" && !d.HasURL() {
+		return nil, wrong("crm.url", giveAddress)
 	}
 	return restcrm.New(d, restcrm.Config{
 		BaseURL: c.CRM.URL, Class: crm.Class(c.CRM.Class), Settle: c.CRM.Settle, KeyValidity: c.CRM.KeyValidity,

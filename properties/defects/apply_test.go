@@ -4,10 +4,12 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/leadonce/leadonce/engine/crm/restcrm"
 	"github.com/leadonce/leadonce/properties/sim"
 )
 
@@ -41,7 +43,7 @@ func TestEveryDefectApplies(t *testing.T) {
 			if err != nil || text == string(original) {
 				t.Errorf("%s leaves %s as it is (%v)", d.Name, name, err)
 			}
-			if _, err := parser.ParseFile(token.NewFileSet(), name, text, 0); err != nil {
+			if err := reads(name, text); err != nil {
 				t.Errorf("%s: %v", d.Name, err)
 			}
 		}
@@ -49,6 +51,16 @@ func TestEveryDefectApplies(t *testing.T) {
 			t.Errorf("%s: there is no %s in %s", d.Name, d.Test, d.Package)
 		}
 	}
+}
+
+// reads is the error of a changed file that could not be built, or loaded, at all.
+func reads(name, text string) error {
+	if path.Ext(name) == ".yaml" {
+		_, err := restcrm.Load(name, []byte(text))
+		return err
+	}
+	_, err := parser.ParseFile(token.NewFileSet(), name, text, 0)
+	return err
 }
 
 // tests is the text of a package's tests.
@@ -59,8 +71,8 @@ func tests(t *testing.T, folder string) string {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
+	for _, name := range paths {
+		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,5 +21,6 @@
 // occur when that is not once ("2 times").
 //
 // Our code stays as it is. Copies with the edits are built in its place by
-// go build -overlay; package hunt is the program that is built.
+// go build -overlay, the descriptions that are embedded in it as well; package hunt
+// is the program that is built.
 package defects

@@ -28,6 +28,7 @@ type actor struct {
 	began    int    // calls of ports before this turn
 	receipts []receipt
 	enquiry  *enquiry  // of a delivery
+	entered  int       // calls of ports before its newest call of the connector
 	asked    time.Time // until when the answer in its hands asks to leave the CRM alone
 	informed bool      // its last call brought an answer of the CRM, for the explorer
 	history  uint64    // digest of what it has been told, for the explorer

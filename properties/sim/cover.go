@@ -33,6 +33,9 @@ const (
 	repeated
 	lateAnswer
 	givenUpByTelegram
+	circuitOpened
+	heldBack
+	waitedForTurn
 	landmarks
 )
 
@@ -42,7 +45,7 @@ var landmarkNames = [landmarks]string{
 	"not repeatable any more", "refused by the CRM", "refused after an ambiguous attempt", "absent by lookup",
 	"absent by operator", "a second id", "made by another job", "blocked by a discarded one",
 	"delivered again", "answered after the deadline",
-	"given up by Telegram",
+	"given up by Telegram", "too many failures in a row", "held back by the connector", "waited for its turn",
 }
 
 // outcomes are the classes of what came of a request.

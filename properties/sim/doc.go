@@ -2,11 +2,13 @@
 // shown, one call at a time.
 //
 // The code that runs is the production code: the engine, its agenda, the webhook
-// handler, the memory log, and the rules by which a connector judges answers. What
-// is simulated is what they call: the connection to the log, the CRM, Telegram,
-// the people, the clocks, and the processes with their deaths. Workers, deliveries
-// and operators are coroutines (iter.Pull) that stand still at every call of a
-// port. A plan says who goes on, what happens to the call, and when time passes.
+// handler, the memory log, and the connector, with the description of the CRM that
+// ships and with its limits on the process's clock. What is simulated is what they
+// call: the connection to the log, the CRM, Telegram, the people, the clocks, and
+// the processes with their deaths. Workers, deliveries and operators are coroutines
+// (iter.Pull) that stand still at every call of a port, and where the connector
+// waits for its turn. A plan says who goes on, what happens to the call, and when
+// time passes.
 //
 // A Plan is data. The same plan gives the same log, byte for byte. Every step is
 // possible in every situation, so each part of a plan is a plan, and Minimize can

@@ -61,7 +61,7 @@ func drawSwarm(r Source, class crm.Class) Plan {
 func drawSetup(r Source, class crm.Class) Setup {
 	s := Setup{
 		Class: class, Processes: []int{2, 2, 2, 1, 3}[r.IntN(5)], Workers: 1 + r.IntN(4)/3,
-		Attempts: []int{3, 2, 1, 4}[r.IntN(4)], Snapshots: r.IntN(8) == 0, Share: r.IntN(4) == 0, Steady: r.IntN(2) == 0,
+		Attempts: []int{3, 2, 1, 4}[r.IntN(4)], Snapshots: r.IntN(8) == 0, Share: r.IntN(4) == 0, Limited: r.IntN(4) == 0, Steady: r.IntN(2) == 0,
 	}
 	if r.IntN(3) == 0 {
 		for range s.Processes {

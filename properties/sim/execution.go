@@ -143,7 +143,7 @@ func (e *execution) state(shared bool) uint64 {
 		due, _ := p.agenda.NextDue()
 		n, _ := p.agenda.Checkpoint().Position.Parts()
 		b := p.agenda.Backlog()
-		h = mix(h, p.told, uint64(p.leftAlone.UnixNano()), uint64(p.generation), uint64(due.UnixNano()), n, uint64(b.Open), uint64(b.Human))
+		h = mix(h, p.told, uint64(p.circuit.failures), uint64(p.circuit.until.UnixNano()), uint64(p.leftAlone.UnixNano()), uint64(p.generation), uint64(due.UnixNano()), n, uint64(b.Open), uint64(b.Human))
 	}
 	for _, a := range w.actors {
 		if a.at.port == idle && !shared {

@@ -23,6 +23,7 @@ func (n *network) Send(ctx context.Context, r httponce.Request) (httponce.Answer
 	if err := n.unsent(ctx, r, f); err != nil {
 		return httponce.Answer{}, err
 	}
+	n.leaves()
 	o := w.crm.op(operationIn(r))
 	w.requested(o, r.Deadline.Add(-n.p.skew))
 	number := len(o.requests) - 1
@@ -31,20 +32,25 @@ func (n *network) Send(ctx context.Context, r httponce.Request) (httponce.Answer
 	o.refusals = o.refusals || answer.Status == http.StatusUnprocessableEntity
 	if w.await(point{port: created}) == AnswerLost || ctx.Err() != nil {
 		w.unanswered(o, number)
-		return httponce.Answer{}, lost("time-out")
+		return httponce.Answer{}, n.lost(ctx, "time-out")
 	}
 	if answer.Status == 0 {
-		return httponce.Answer{}, lost("connection closed")
+		return httponce.Answer{}, n.lost(ctx, "connection closed")
 	}
-	n.heed(answer)
+	n.heed(answer, behaviours[f].truth || proof)
 	if n.p.now().After(r.Deadline) {
 		w.cover.hit(lateAnswer)
 	}
 	return answer, nil
 }
 
-// heed notes that the CRM asks to be left alone.
-func (n *network) heed(a httponce.Answer) {
+// heed notes how the CRM is, and that it asks to be left alone.
+func (n *network) heed(a httponce.Answer, known bool) {
+	if known {
+		n.answered()
+	} else {
+		n.failed()
+	}
 	if a.Header == nil {
 		return
 	}
@@ -62,13 +68,21 @@ func (n *network) unsent(ctx context.Context, r httponce.Request, f Fault) error
 	case !n.p.now().Before(r.Deadline):
 		return notSent("the deadline was over")
 	case f == NotConnected:
+		n.failed()
 		return notSent("connection refused")
 	default:
 		return nil
 	}
 }
 
-func lost(why string) error { return &crm.Error{Outcome: crm.Unknown, Reason: why} }
+// lost is the error of a request without an answer. When the process was told to end,
+// that says nothing of the CRM.
+func (n *network) lost(ctx context.Context, why string) error {
+	if ctx.Err() == nil {
+		n.failed()
+	}
+	return &crm.Error{Outcome: crm.Unknown, Reason: why}
+}
 
 func (n *network) find(ctx context.Context, r httponce.Request) (httponce.Answer, error) {
 	w := n.p.w
@@ -76,16 +90,17 @@ func (n *network) find(ctx context.Context, r httponce.Request) (httponce.Answer
 	if err := n.unsent(ctx, r, f); err != nil {
 		return httponce.Answer{}, err
 	}
+	n.leaves()
 	_, operation, _ := strings.Cut(r.URL.RawQuery, "external_id=")
 	w.looked(operation)
 	answer := w.crm.find(operation, f)
 	if w.await(point{port: found}) == AnswerLost || ctx.Err() != nil {
-		return httponce.Answer{}, lost("time-out")
+		return httponce.Answer{}, n.lost(ctx, "time-out")
 	}
 	if answer.Status == 0 {
-		return httponce.Answer{}, lost("connection closed")
+		return httponce.Answer{}, n.lost(ctx, "connection closed")
 	}
-	n.heed(answer)
+	n.heed(answer, f == None || f == LookupLags || answer.Status == http.StatusTooManyRequests)
 	w.heard(operation, answer.Body, f)
 	return answer, nil
 }
@@ -108,11 +123,20 @@ type witnessed struct {
 
 func (c *witnessed) Create(ctx context.Context, op crm.Operation) (crm.Receipt, error) {
 	c.w.judgeContent(op)
+	c.w.enters()
 	r, err := c.Connector.Create(ctx, op)
+	c.w.held(err)
 	if err == nil && r.CRMID != "" {
 		c.w.told(op.ID, r.CRMID)
 	}
 	return r, err
+}
+
+func (c *witnessed) Find(ctx context.Context, operation string, deadline time.Time) ([]crm.Receipt, error) {
+	c.w.enters()
+	receipts, err := c.Connector.Find(ctx, operation, deadline)
+	c.w.held(err)
+	return receipts, err
 }
 
 // timing is when a fault lets the effect happen.

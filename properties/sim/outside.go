@@ -41,7 +41,7 @@ func (p *process) connectOutside() (crm.Connector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &outside{c, p}, nil
+	return &witnessed{&outside{c, p}, p.w}, nil
 }
 
 // Describe is the connector's own description, with the simulation's times: the

@@ -25,6 +25,7 @@ type Setup struct {
 	Share     bool   // processes leave a job for a while to the one that comes first for it
 	Attempts  int    // the policy's budget
 	Faults    uint64 // bit f: the fault f may happen
+	Limited   bool   // the CRM may be asked seldom, and is left alone after few failures
 	Steady    bool   // no jitter: every wait is half its bound
 
 	Parts *Parts // in place of the simulation's own

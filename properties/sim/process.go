@@ -8,7 +8,7 @@ import (
 
 	"github.com/leadonce/leadonce/engine"
 	"github.com/leadonce/leadonce/engine/crm"
-	adapter "github.com/leadonce/leadonce/engine/crm/crmsim"
+	"github.com/leadonce/leadonce/engine/crm/restcrm"
 	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/job"
 	"github.com/leadonce/leadonce/ingress/telegram"
@@ -34,6 +34,7 @@ type process struct {
 	turns    int
 	told     uint64 // digest of what the CRM said, for the explorer
 
+	circuit   circuit
 	leftAlone time.Time // until when the CRM asked this process to wait
 	asked     int       // calls of ports before it did: a turn that had begun goes on
 }
@@ -47,6 +48,7 @@ func (p *process) start() {
 	p.generation++
 	p.name = processNames[p.number][min(p.generation, len(processNames[0]))-1]
 	p.leftAlone = time.Time{} // it is told in every answer
+	p.circuit = circuit{}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.handle = w.parts.store.Handle(p.number)
 	p.log = &log{p.handle, p}
@@ -54,7 +56,7 @@ func (p *process) start() {
 	connector, err := p.connect()
 	must(err)
 	p.engine, err = engine.New(engine.Config{
-		Log: p.log, CRM: &witnessed{connector, w}, Clock: c, IDs: &w.ids, Observer: &observer{w},
+		Log: p.log, CRM: connector, Clock: c, IDs: &w.ids, Observer: &observer{w},
 		Plan: w.parts.planner, Policy: w.policy(), Worker: p.name,
 	})
 	must(err)
@@ -98,10 +100,11 @@ func (p *process) connect() (crm.Connector, error) {
 	if p.w.parts.crm != nil {
 		return p.connectOutside()
 	}
-	return adapter.New(adapter.Config{
-		URL: "http://crm", Class: p.w.plan.Class, Settle: settle, KeyValidity: keyValidity,
-		Sender: &network{p}, Now: p.now,
+	c, err := restcrm.New(p.limits().described, restcrm.Config{
+		BaseURL: "http://crm", Class: p.w.plan.Class, Settle: settle, KeyValidity: keyValidity,
+		Sender: &network{p}, Now: p.now, Sleep: p.turn,
 	})
+	return &witnessed{c, p.w}, err
 }
 
 // work is what the program's runner does with the engine and the agenda, one

@@ -29,6 +29,9 @@ func (p Plan) String() string {
 	if p.Share {
 		b.WriteString("s")
 	}
+	if p.Limited {
+		b.WriteString("l")
+	}
 	fmt.Fprintf(&b, ".f%x.r%x.c%s.u%s.", p.Faults, p.Refused, numbers(p.Clocks), numbers(p.Updates))
 	for i, s := range p.Steps {
 		if i > 0 {
@@ -63,8 +66,9 @@ func ParseSchedule(s string) (Plan, error) {
 	if p.Class, err = crm.ParseClass(parts[1]); err != nil {
 		return Plan{}, err
 	}
-	size, found := strings.CutSuffix(parts[2], "s")
-	p.Share = found
+	size, found := strings.CutSuffix(parts[2], "l")
+	p.Limited = found
+	size, p.Share = strings.CutSuffix(size, "s")
 	size, p.Steady = strings.CutSuffix(size, "j")
 	size, p.Snapshots = strings.CutSuffix(size, "n")
 	if _, err := fmt.Sscanf(size, "p%dw%da%d", &p.Processes, &p.Workers, &p.Attempts); err != nil || size != fmt.Sprintf("p%dw%da%d", p.Processes, p.Workers, p.Attempts) {

@@ -12,8 +12,8 @@ import (
 
 	sim "github.com/leadonce/leadonce/crmsim"
 	"github.com/leadonce/leadonce/engine/crm"
-	"github.com/leadonce/leadonce/engine/crm/crmsim"
 	"github.com/leadonce/leadonce/engine/crm/crmtest"
+	"github.com/leadonce/leadonce/engine/crm/restcrm"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -44,6 +44,15 @@ func newSandbox(t *testing.T, config sim.Config) sandbox {
 	t.Cleanup(web.Close)
 	t.Cleanup(func() { _ = server.Close() })
 	return sandbox{server, web.URL}
+}
+
+// connect makes the sound connector.
+func connect(config restcrm.Config) (crm.Connector, error) {
+	definition, err := restcrm.LoadShipped("crmsim")
+	if err != nil {
+		return nil, err
+	}
+	return restcrm.New(definition, config)
 }
 
 // wrong is the sound connector with a part replaced.
@@ -164,7 +173,7 @@ func TestBrokenConnector(t *testing.T) {
 			box := newSandbox(t, sim.Config{Class: sim.Class(b.class)})
 			findings := crmtest.Check(t.Context(), crmtest.Subject{
 				Connect: func(url string) (crm.Connector, error) {
-					sound, err := crmsim.New(crmsim.Config{URL: url, Class: b.class, Settle: time.Second})
+					sound, err := connect(restcrm.Config{BaseURL: url, Class: b.class, Settle: time.Second})
 					b := b
 					b.wrong.Connector = sound
 					if b.naive != nil {
@@ -203,7 +212,7 @@ func TestKeyIgnored(t *testing.T) {
 	box := newSandbox(t, sim.Config{Class: sim.IdempotencyKey, Rates: map[sim.Fault]float64{sim.KeyIgnored: 1}})
 	findings := crmtest.Check(t.Context(), crmtest.Subject{
 		Connect: func(url string) (crm.Connector, error) {
-			return crmsim.New(crmsim.Config{URL: url, Class: crm.IdempotencyKey})
+			return connect(restcrm.Config{BaseURL: url, Class: crm.IdempotencyKey})
 		},
 		Sandbox: box, Answers: answers, Searches: searches, Short: 50 * time.Millisecond,
 	})

@@ -123,6 +123,50 @@ var simSearches = []crmtest.Search{
 	{Name: "429", Status: 429, Body: func(string) string { return code("rate_limited") }, Fails: true},
 }
 
+func TestDescription(t *testing.T) {
+	for _, class := range crm.Classes {
+		c, err := shipped(t, "crmsim", restcrm.Config{BaseURL: "http://h", Class: class})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := crm.Description{Name: "crmsim", Class: class, Settle: 30 * time.Second, CanFind: class != crm.None}
+		if class == crm.IdempotencyKey {
+			want.KeyValidity = 24 * time.Hour
+		}
+		if got := c.Describe(); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+}
+
+// TestOnlyItsOwnAnswers: 200 with an id is what an upsert answers for a lead that was
+// there, and 409 what a unique create does; of another class they prove nothing.
+func TestOnlyItsOwnAnswers(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		body   string
+		proves crm.Class
+	}{
+		{200, `{"id":"L-1"}`, crm.Upsert},
+		{409, `{"error":{"code":"already_exists"},"id":"L-1"}`, crm.UniqueCreate},
+	} {
+		for _, class := range crm.Classes {
+			connector, err := shipped(t, "crmsim", restcrm.Config{
+				BaseURL: "http://h", Class: class, Sender: &scripted{answers: []any{answer(c.status, c.body)}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			receipt, err := connector.Create(t.Context(), operation("op-1", nil))
+			switch {
+			case class == c.proves && (err != nil || receipt != crm.Receipt{CRMID: "L-1", Existing: true}),
+				class != c.proves && (err == nil || crm.Classify(err).Outcome != crm.Unknown):
+				t.Errorf("HTTP %d in class %s: %+v, %v", c.status, class, receipt, err)
+			}
+		}
+	}
+}
+
 func TestConformance(t *testing.T) {
 	for _, class := range crm.Classes {
 		t.Run(string(class), func(t *testing.T) {

@@ -28,6 +28,9 @@ type Definition struct {
 // Name is what the file calls its CRM.
 func (d *Definition) Name() string { return d.name }
 
+// HasURL reports whether the file says where its CRM is; if not, Config.BaseURL must.
+func (d *Definition) HasURL() bool { return d.baseURL != nil }
+
 // Classes are those that the file can be used as; the first is the one it
 // declares. Of a file with steps they are those of the lead's.
 func (d *Definition) Classes() []crm.Class { return slices.Clone(d.lead().classes) }

@@ -35,14 +35,18 @@ func TestExists(t *testing.T) {
 	} {
 		s := &scripted{answers: []any{answer(409, ""), answer(200, found)}}
 		c := open(t, small, restcrm.Config{Sender: s})
-		receipt, err := c.Create(t.Context(), operation("op-1", nil))
+		op := operation("op-1", nil)
+		receipt, err := c.Create(t.Context(), op)
 		if want != "" {
 			wantOutcome(t, err, crm.Unknown, want)
 		} else if err != nil || receipt != (crm.Receipt{CRMID: "L-1", Existing: true}) {
 			t.Errorf("%s: %+v, %v", found, receipt, err)
 		}
 		if s.count() != 2 {
-			t.Errorf("%s: %d requests", found, s.count())
+			t.Fatalf("%s: %d requests", found, s.count())
+		}
+		if lookup := s.sent[1]; !lookup.Deadline.Equal(op.Deadline) {
+			t.Errorf("%s: the lookup ends at %s, and the claim at %s", found, lookup.Deadline, op.Deadline)
 		}
 	}
 }

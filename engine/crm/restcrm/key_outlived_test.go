@@ -1,4 +1,4 @@
-package crmsim_test
+package restcrm_test
 
 import (
 	"slices"
@@ -24,7 +24,7 @@ func TestT67_KeyIgnored(t *testing.T) {
 	}
 
 	lying := newSandbox(t, sim.Config{Class: sim.IdempotencyKey, Rates: map[sim.Fault]float64{sim.KeyIgnored: 1}})
-	findings := crmtest.Check(t.Context(), subject(crm.IdempotencyKey, lying))
+	findings := crmtest.Check(t.Context(), subject(t, crm.IdempotencyKey, lying))
 	if !slices.ContainsFunc(findings, func(f crmtest.Finding) bool {
 		return f.Rule == crmtest.CLASS && f.Case == "create_repeated_after_a_cut_answer" &&
 			strings.Contains(f.Problem, "idempotency_key")

@@ -1,4 +1,4 @@
-package crmsim_test
+package restcrm_test
 
 import (
 	"context"
@@ -19,7 +19,8 @@ import (
 	sim "github.com/leadonce/leadonce/crmsim"
 	"github.com/leadonce/leadonce/engine"
 	"github.com/leadonce/leadonce/engine/crm"
-	"github.com/leadonce/leadonce/engine/crm/crmsim"
+	"github.com/leadonce/leadonce/engine/crm/httponce"
+	"github.com/leadonce/leadonce/engine/crm/restcrm"
 	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/eventlog/memory"
 	"github.com/leadonce/leadonce/engine/job"
@@ -27,7 +28,7 @@ import (
 
 const (
 	bot          = 42
-	crmsimSettle = crmsim.DefaultSettle
+	crmsimSettle = 30 * time.Second // as the description says
 )
 
 // patient is a policy under which nothing is given up by the case itself. Only
@@ -84,20 +85,7 @@ func newWorld(t testing.TB, s setup) *world {
 			t.Error(err)
 		}
 	})
-	connector, err := crmsim.New(crmsim.Config{URL: url, Class: s.class, Now: w.clock.Now,
-		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-			if w.refused.Load() {
-				return nil, syscall.ECONNREFUSED
-			}
-			return s.dial(ctx, network, address)
-		}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var port crm.Connector = connector
-	if s.wrap != nil {
-		port = s.wrap(connector)
-	}
+	port := w.connect(s, url)
 	w.engine, err = engine.New(engine.Config{
 		Log: w.log, CRM: port, Clock: w.clock, IDs: new(counter), Observer: observer{t},
 		Plan: w.plan, Policy: s.policy, Worker: "w1",
@@ -106,6 +94,33 @@ func newWorld(t testing.TB, s setup) *world {
 		t.Fatal(err)
 	}
 	return w
+}
+
+// crmsimDefinition is read once, for worlds by the thousand.
+var crmsimDefinition = sync.OnceValues(func() (*restcrm.Definition, error) { return restcrm.LoadShipped("crmsim") })
+
+// connect makes the connector, on the world's clock.
+func (w *world) connect(s setup, url string) crm.Connector {
+	client := &httponce.Client{Now: w.clock.Now, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		if w.refused.Load() {
+			return nil, syscall.ECONNREFUSED
+		}
+		return s.dial(ctx, network, address)
+	}}
+	definition, err := crmsimDefinition()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	connector, err := restcrm.New(definition, restcrm.Config{
+		BaseURL: url, Class: s.class, Sender: client, Now: w.clock.Now, Sleep: w.clock.Sleep,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if s.wrap != nil {
+		return s.wrap(connector)
+	}
+	return connector
 }
 
 func overTCP(t testing.TB, handler http.Handler) string {

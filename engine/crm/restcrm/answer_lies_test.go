@@ -1,4 +1,4 @@
-package crmsim_test
+package restcrm_test
 
 import (
 	"slices"
@@ -30,20 +30,20 @@ func ambiguous(t *testing.T, lastError string, faults ...sim.Fault) {
 }
 
 func TestT62_SuccessWithoutID(t *testing.T) {
-	ambiguous(t, "HTTP 200 without the lead's id", sim.OKWithoutID, sim.OKHTMLAfter, sim.OKHTMLBefore)
-	ambiguous(t, "HTTP 202 without the lead's id", sim.AcceptedLater)
+	ambiguous(t, "HTTP 200 meets no rule", sim.OKWithoutID, sim.OKHTMLAfter, sim.OKHTMLBefore)
+	ambiguous(t, "HTTP 202 meets no rule", sim.AcceptedLater)
 }
 
 func TestT63_SuccessWithErrorInside(t *testing.T) {
-	ambiguous(t, "HTTP 200 internal", sim.OKWithErrorBefore, sim.OKWithErrorAfter)
+	ambiguous(t, "HTTP 200 meets no rule", sim.OKWithErrorBefore, sim.OKWithErrorAfter)
 }
 
 func TestT64_RefusedAfterSave(t *testing.T) {
-	ambiguous(t, "HTTP 400 bad_request", sim.BadRequestAfter)
+	ambiguous(t, "HTTP 400 meets no rule", sim.BadRequestAfter)
 }
 
 func TestT65_BareUnavailable(t *testing.T) {
-	ambiguous(t, "HTTP 503 without a code", sim.UnavailableBefore, sim.UnavailableAfter)
+	ambiguous(t, "HTTP 503 meets no rule", sim.UnavailableBefore, sim.UnavailableAfter)
 }
 
 // TestT65_NotExecuted: a 503 whose code says that nothing was executed is sent
@@ -65,7 +65,7 @@ func TestT65_NotExecuted(t *testing.T) {
 
 // TestT72_RedirectToLogin: the redirect is the answer; nobody follows it.
 func TestT72_RedirectToLogin(t *testing.T) {
-	ambiguous(t, "HTTP 302 without a code", sim.LoginRedirect)
+	ambiguous(t, "HTTP 302 meets no rule", sim.LoginRedirect)
 	forEveryClass(t, func(t *testing.T, class crm.Class) {
 		w := newWorld(t, setup{class: class})
 		w.script([]sim.Fault{sim.LoginRedirect}, sim.LoginRedirect)

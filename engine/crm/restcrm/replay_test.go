@@ -1,4 +1,4 @@
-package crmsim_test
+package restcrm_test
 
 import (
 	"bufio"
@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/leadonce/leadonce/engine/crm"
-	"github.com/leadonce/leadonce/engine/crm/crmsim"
+	"github.com/leadonce/leadonce/engine/crm/restcrm"
 )
 
 // trap is a CRM on a bare socket. It answers the first request of a connection
@@ -109,7 +109,7 @@ func TestT73_DefaultClientReplays(t *testing.T) {
 func TestT73_ConnectorSendsOnce(t *testing.T) {
 	forEveryClass(t, func(t *testing.T, class crm.Class) {
 		tr := newTrap(t)
-		connector, err := crmsim.New(crmsim.Config{URL: tr.url(), Class: class})
+		connector, err := shipped(t, "crmsim", restcrm.Config{BaseURL: tr.url(), Class: class})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package crmsim_test
+package restcrm_test
 
 import (
 	"slices"
