@@ -1,6 +1,6 @@
 # The commands of this project. `make help` lists them.
 
-.PHONY: help demo build test race lint properties properties-long defects defect mutants chaos bench bench-long bench-peers diagram
+.PHONY: help demo build test race lint properties properties-long defects defect mutants chaos tryton bench bench-long bench-peers diagram
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -45,6 +45,9 @@ mutants: ## change every condition and statement of the engine, and see who noti
 
 chaos: ## several processes over a KurrentDB that misbehaves, all with SIGKILLs, for every class of CRM; some minutes
 	LEADONCE_CHAOS=all go test -count=1 -timeout 30m -v -run ManyProcesses ./cmd/leadonce
+
+tryton: ## a real CRM, Tryton 6.0 on PostgreSQL, under SIGKILLs and lost answers; as root it installs Debian's packages; some minutes
+	LEADONCE_TRYTON=1 go test -count=1 -timeout 20m -v -run Tryton ./cmd/leadonce ./engine/crm/restcrm
 
 # Each benchmark prints ratios taken in one run; figures are only worth something
 # while nothing else runs on the machine.

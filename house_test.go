@@ -43,6 +43,7 @@ var arrows = []struct {
 	{"engine/crm/httponce", []string{"engine/crm"}, nil},
 	{"engine/crm/restcrm", []string{"engine/crm", "engine/crm/httponce", "engine/yamlmistake"},
 		[]string{"github.com/expr-lang/expr", "golang.org/x/time", "github.com/goccy/go-yaml", "github.com/google/uuid"}},
+	{"engine/crm/restcrm/trytontest", nil, nil},
 	{"engine/crm/*", []string{"engine/crm", "engine/crm/httponce"}, nil}, // a connector
 	{"engine/yamlmistake", nil, []string{"github.com/goccy/go-yaml"}},
 	{"engine/rules", []string{"engine/job"}, []string{"github.com/expr-lang/expr"}},

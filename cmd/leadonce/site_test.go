@@ -71,12 +71,16 @@ func (s *site) write(name, text string) {
 // launch starts leadonce, and sees to its end.
 func (s *site) launch(args ...string) *program {
 	s.t.Helper()
-	p, err := launch(s.dir, own(append(s.env, "TELEGRAM_WEBHOOK_SECRET="+secret)...), "leadonce", args...)
+	p, err := launch(s.dir, s.environment(), "leadonce", args...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(p.kill)
 	return p
+}
+
+func (s *site) environment() []string {
+	return append(own("TELEGRAM_WEBHOOK_SECRET="+secret), s.env...)
 }
 
 // suspend sends SIGSTOP, and returns when every thread stands still, where the
@@ -148,7 +152,7 @@ func (s *site) run(args ...string) (status int, stdout, stderr string) {
 	s.t.Helper()
 	c := exec.Command("leadonce", args...)
 	var out, failure bytes.Buffer
-	c.Dir, c.Env, c.Stdout, c.Stderr = s.dir, own(append(s.env, "TELEGRAM_WEBHOOK_SECRET="+secret)...), &out, &failure
+	c.Dir, c.Env, c.Stdout, c.Stderr = s.dir, s.environment(), &out, &failure
 	if err := c.Run(); c.ProcessState == nil {
 		s.t.Fatal(err)
 	}

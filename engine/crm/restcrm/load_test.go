@@ -126,7 +126,7 @@ func TestWhatTheProcessLacks(t *testing.T) {
 		config restcrm.Config
 		want   string
 	}{
-		"tryton":       {restcrm.Config{BaseURL: "http://h", Secrets: none}, "tryton.yaml:10: vars.password: TRYTON_PASSWORD is not set in the environment; set it"},
+		"tryton":       {restcrm.Config{BaseURL: "http://h", Secrets: none}, "tryton.yaml:12: vars.password: TRYTON_PASSWORD is not set in the environment; set it"},
 		"espocrm":      {restcrm.Config{Secrets: none}, "espocrm.yaml:5: base_url: ESPOCRM_URL is not set in the environment; set it"},
 		"monday":       {restcrm.Config{Secrets: vendorEnvironment}, "monday.yaml:"},
 		"kommo":        {restcrm.Config{Secrets: vendorEnvironment, Vars: map[string]string{"feld": "7"}}, `kommo.yaml: vars has no "feld"; give one of field, token`},
