@@ -18,7 +18,7 @@ const (
 	trytonSettle  = 10 * time.Second
 
 	// trytonPatience is for one run on a machine with other work.
-	trytonPatience = 5 * time.Minute
+	trytonPatience = 10 * time.Minute
 )
 
 // trytonConfig gives a create 5 s, which is ten times what one takes among eight, and
