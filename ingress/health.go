@@ -24,8 +24,9 @@ const probeTimeout = 5 * time.Second
 
 // report is the JSON of GET /readyz.
 type report struct {
-	Ready  bool          `json:"ready"`
-	Checks []checkReport `json:"checks"`
+	Ready  bool              `json:"ready"`
+	Checks []checkReport     `json:"checks"`
+	About  map[string]string `json:"about,omitempty"`
 }
 
 type checkReport struct {
@@ -41,11 +42,11 @@ func healthy(w http.ResponseWriter, _ *http.Request) {
 }
 
 // readiness answers 200 when every check holds, else 503.
-func readiness(checks []Check) http.HandlerFunc {
+func readiness(checks []Check, about map[string]string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
 		defer cancel()
-		result := report{Ready: true, Checks: make([]checkReport, len(checks))}
+		result := report{Ready: true, Checks: make([]checkReport, len(checks)), About: about}
 		var wg sync.WaitGroup
 		for i, c := range checks {
 			wg.Go(func() { result.Checks[i] = probe(ctx, c) })

@@ -17,6 +17,9 @@ type Config struct {
 	Metrics  http.Handler // GET /metrics
 	Checks   []Check      // of GET /readyz
 	Logger   *slog.Logger // default: none
+
+	// About is what GET /readyz tells beside its checks, by topic.
+	About map[string]string
 }
 
 // Router routes to the configured parts and to GET /healthz and GET /readyz. It
@@ -29,7 +32,7 @@ func Router(c Config) http.Handler {
 	r.Use(recovering(c.Logger))
 	r.NotFound(notFound(c.Logger))
 	r.Get("/healthz", healthy)
-	r.Method(http.MethodGet, "/readyz", readiness(c.Checks))
+	r.Method(http.MethodGet, "/readyz", readiness(c.Checks, c.About))
 	if c.Telegram != nil {
 		r.Handle("/telegram/{bot}", c.Telegram)
 	} else {

@@ -37,7 +37,9 @@ type app struct {
 	lag     lagWatch
 	poll    *longpoll.Config // nil: updates are delivered
 	replies []reply.Config   // one a bot that replies
-	closers []func() error   // in the order of opening
+	trust   trust
+	about   map[string]string // told by readyz
+	closers []func() error    // in the order of opening
 }
 
 // newApp opens everything and starts nothing. The configuration is checked.
@@ -50,6 +52,9 @@ func newApp(ctx context.Context, c config, logger *slog.Logger) (*app, error) {
 }
 
 func (a *app) open(ctx context.Context) error {
+	if err := a.checkTrust(); err != nil {
+		return err
+	}
 	log, closeLog, err := openLog(ctx, a.config, true, a.logger)
 	if err != nil {
 		return err
@@ -102,6 +107,30 @@ func (a *app) open(ctx context.Context) error {
 		return err
 	}
 	return a.openServer(e, observed, m)
+}
+
+// checkTrust refuses a class that is not certified, unless it is to be trusted. A
+// process that makes no leads has no need of it.
+func (a *app) checkTrust() (err error) {
+	if a.config.Role == roleIngress {
+		return nil
+	}
+	if a.trust, err = a.config.checkTrust(); err != nil {
+		return err
+	}
+	a.about = map[string]string{"crm": a.trust.text}
+	return nil
+}
+
+// tellTrust says in the log how far the declared class is known to be true.
+func (a *app) tellTrust() {
+	switch {
+	case a.config.Role == roleIngress:
+	case a.trust.certified:
+		a.logger.Info("crm: " + a.trust.text)
+	default:
+		a.logger.Warn("crm: " + a.trust.text + "; if it is wrong, leads are doubled")
+	}
 }
 
 // intake is what accepts updates; nil in a process that only makes leads.
@@ -158,7 +187,7 @@ func (a *app) openServer(e *engine.Engine, observed *metrics.Log, m *metrics.Met
 	if a.config.Role != roleIngress { // lists for people must not take deliveries away from it
 		checks = append(checks, ingress.Check{Name: "projections", Probe: a.lag.probe})
 	}
-	router := ingress.Router(ingress.Config{Telegram: handler, Metrics: m.Handler(), Logger: a.logger, Checks: checks})
+	router := ingress.Router(ingress.Config{Telegram: handler, Metrics: m.Handler(), Logger: a.logger, Checks: checks, About: a.about})
 	a.server, err = ingress.Server(ingress.ServerConfig{
 		Address: a.config.Listen, CertFile: a.config.TLS.CertFile, KeyFile: a.config.TLS.KeyFile, Logger: a.logger,
 	}, router)

@@ -83,7 +83,7 @@ func bootApp(b *testing.B, crmURL string, workers int) (a *app, addr string, sto
 	c := defaultConfig()
 	c.DataDir, c.Workers = b.TempDir(), workers
 	c.Bots = []botConfig{{ID: benchBot, Secrets: []string{benchSecret}}}
-	c.CRM.Connector, c.CRM.URL, c.CRM.Class = "crmsim", crmURL, string(benchClass)
+	c.CRM.Connector, c.CRM.URL, c.CRM.Class, c.CRM.TrustDeclared = "crmsim", crmURL, string(benchClass), true
 	if err := c.check(); err != nil {
 		b.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func newBench(b *testing.B, crmURL string) *bench {
 	if out, err := exec.Command("go", "build", "-o", v.exe, ".").CombinedOutput(); err != nil {
 		b.Fatalf("go build: %v\n%s", err, out)
 	}
-	text := fmt.Sprintf("bots: [{id: %d, secrets: [%s]}]\ncrm: {connector: crmsim, url: %q, class: %s}\n",
+	text := fmt.Sprintf("bots: [{id: %d, secrets: [%s]}]\ncrm: {connector: crmsim, url: %q, class: %s, trust_declared: true}\n",
 		benchBot, benchSecret, crmURL, benchClass)
 	if err := os.WriteFile(filepath.Join(v.dir, "leadonce.yaml"), []byte(text), 0o600); err != nil {
 		b.Fatal(err)

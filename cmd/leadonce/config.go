@@ -67,6 +67,9 @@ type crmConfig struct {
 	Settle      time.Duration     `yaml:"settle"`
 	KeyValidity time.Duration     `yaml:"key_validity"`
 	Vars        map[string]string `yaml:"vars"`
+
+	// TrustDeclared: the class is taken for true without a certificate.
+	TrustDeclared bool `yaml:"trust_declared"`
 }
 
 type retryConfig struct {

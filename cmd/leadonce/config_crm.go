@@ -15,6 +15,21 @@ const giveAddress = "give an http or https address, such as http://127.0.0.1:909
 func (c *config) checkCRM() error { return c.sources.place(c.verifyCRM()) }
 
 func (c *config) verifyCRM() error {
+	if err := c.resolveCRM(); err != nil {
+		return err
+	}
+	connector, err := newConnector(*c)
+	if err != nil {
+		return asMistake(err)
+	}
+	d := connector.Describe()
+	c.CRM.Settle, c.CRM.KeyValidity = d.Settle, d.KeyValidity
+	return c.checkValidity(connector)
+}
+
+// resolveCRM fills in the environment's values, and finds what is wrong without the
+// connector.
+func (c *config) resolveCRM() error {
 	if err := c.checkDescribed(); err != nil {
 		return err
 	}
@@ -40,13 +55,7 @@ func (c *config) verifyCRM() error {
 	if c.CRM.KeyValidity < 0 {
 		return wrong("crm.key_validity", "%s, give how long the CRM remembers an idempotency key", c.CRM.KeyValidity)
 	}
-	connector, err := newConnector(*c)
-	if err != nil {
-		return asMistake(err)
-	}
-	d := connector.Describe()
-	c.CRM.Settle, c.CRM.KeyValidity = d.Settle, d.KeyValidity
-	return c.checkValidity(connector)
+	return nil
 }
 
 // checkDescribed is for what the configuration picks from a description.

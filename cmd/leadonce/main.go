@@ -67,7 +67,7 @@ func newRoot() *cobra.Command {
 		return mistake("%v; see `%s --help`", err, c.CommandPath())
 	})
 	root.AddCommand(
-		serveCommand(), initCommand(), configCommand(), rulesCommand(), webhookCommand(), jobCommand(), auditCommand(), logCommand(),
+		serveCommand(), initCommand(), configCommand(), crmCommand(), rulesCommand(), webhookCommand(), jobCommand(), auditCommand(), logCommand(),
 		projectionsCommand(), crmsimCommand(), healthCommand(), demoCommand(), simulateCommand(), versionCommand(),
 	)
 	return root

@@ -15,12 +15,14 @@ func serveCommand() *cobra.Command {
 	}
 	read := withConfig(c)
 	poll := c.Flags().Bool("poll", false, "fetch updates by long polling instead of having them delivered")
+	trust := c.Flags().Bool("trust-declared", false, "take the declared class of the CRM for true without a certificate of leadonce crm certify")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		config, err := read()
 		if err != nil {
 			return err
 		}
 		config.Poll = config.Poll || *poll
+		config.CRM.TrustDeclared = config.CRM.TrustDeclared || *trust
 		if err := config.check(); err != nil {
 			return err
 		}
@@ -42,6 +44,7 @@ func serveCommand() *cobra.Command {
 		logger.Info("serving", "address", fmt.Sprintf("%s://%s", scheme, listener.Addr()),
 			"role", config.Role, "bots", len(config.Bots), "log", config.Log, "data_dir", config.DataDir,
 			"crm", config.CRM.Connector, "class", config.CRM.Class, "workers", config.Workers)
+		a.tellTrust()
 		if config.Log == logMemory {
 			logger.Warn("log: memory keeps nothing over a restart; use it for trials only")
 		}

@@ -59,7 +59,7 @@ func wholeProgram(t *testing.T, class crmsim.Class) {
 	c := defaultConfig()
 	c.DataDir, c.Workers = t.TempDir(), 4
 	c.Bots = []botConfig{{ID: 700000001, Secrets: []string{secret}}}
-	c.CRM = crmConfig{Connector: "crmsim", URL: web.URL, Class: string(class), Settle: 3 * time.Second, KeyValidity: time.Hour}
+	c.CRM = crmConfig{Connector: "crmsim", URL: web.URL, Class: string(class), Settle: 3 * time.Second, KeyValidity: time.Hour, TrustDeclared: true}
 	c.CallTimeout, c.Lease, c.ClockSkew = 300*time.Millisecond, 400*time.Millisecond, 50*time.Millisecond
 	c.Retry = retryConfig{Attempts: 100, First: 10 * time.Millisecond, Max: 100 * time.Millisecond}
 	if err := c.check(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,7 @@ const (
 	modelsFile   = "projections.db"
 	snapshotFile = "agenda.json"
 	tokensFolder = "tokens"
+	recordFolder = "certifications"
 )
 
 // openLog opens the log that the configuration names, and returns how to close
@@ -137,6 +139,19 @@ func newConnector(c config) (crm.Connector, error) {
 		BaseURL: c.CRM.URL, Class: crm.Class(c.CRM.Class), Settle: c.CRM.Settle, KeyValidity: c.CRM.KeyValidity,
 		Vars: c.CRM.Vars, Store: restcrm.FileStore{Dir: filepath.Join(c.DataDir, tokensFolder)},
 	})
+}
+
+// identity is what a certificate is about: a connector that is described alike, in the
+// same class and with the same times, at a CRM on the same host.
+type identity struct{ digest, host string }
+
+func identify(connector crm.Connector) (identity, *url.URL, error) {
+	described, ok := connector.(*restcrm.Connector)
+	if !ok {
+		return identity{}, nil, wrong("crm.connector", "one that no file describes cannot be certified; give crm.trust_declared: true")
+	}
+	base := described.Base()
+	return identity{described.Digest(), base.Host}, base, nil
 }
 
 func describedCRM(name string) (*restcrm.Definition, error) {

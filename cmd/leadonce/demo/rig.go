@@ -50,7 +50,7 @@ bots:
   - {id: 700000001, secrets: ["${DEMO_SECRET}"]}
   - {id: 700000002, secrets: ["${DEMO_SECRET}"]}
   - {id: 700000003, secrets: ["${DEMO_SECRET}"]}
-crm: {connector: crmsim, url: "%s", class: %s, settle: 4s}
+crm: {connector: crmsim, url: "%s", class: %s, settle: 4s, trust_declared: true}
 workers: 8
 lease: 1500ms
 call_timeout: 700ms

@@ -14,4 +14,8 @@
 //
 // The suite makes some hundred leads and never deletes any: do not point it at
 // a CRM that people work with.
+//
+// Certify is for a CRM that has no Sandbox, as the test account of a vendor: it goes
+// after the promise of the classes alone, over the same wire, with the connector's own
+// lookup for a witness.
 package crmtest

@@ -37,8 +37,7 @@ func NewUpstream(rawURL string, patience time.Duration) (*Upstream, error) {
 func (u *Upstream) Forward(in *http.Request, body []byte) (status int, header http.Header, answer []byte, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(in.Context()), u.patience)
 	defer cancel()
-	target := *u.target
-	target.Path, target.RawPath = u.target.JoinPath(in.URL.Path).Path, ""
+	target := *u.target.JoinPath(in.URL.EscapedPath())
 	target.RawQuery, target.User = in.URL.RawQuery, nil
 	request, err := http.NewRequestWithContext(ctx, in.Method, target.String(), bytes.NewReader(body))
 	if err != nil {

@@ -33,6 +33,7 @@ var names = types.Map{
 	"body":    types.Any,
 	"text":    types.String,
 	"item":    types.Any,
+	"id":      types.String,
 	"session": types.Map{"status": types.Int, "headers": types.TypeOf(map[string]string{}), "body": types.Any, "text": types.String},
 	"token":   types.String,
 }
@@ -41,6 +42,7 @@ var (
 	inRequest = []string{"key", "class", "op", "absent"}
 	inStep    = append([]string{"steps"}, inRequest...)
 	inSearch  = []string{"key", "class", "absent"}
+	inRemoval = []string{"id", "class", "absent"}
 	inSession = []string{"session"}
 	inToken   = []string{"token"}
 	inAnswer  = []string{"status", "headers", "body", "text"}

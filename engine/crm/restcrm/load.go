@@ -23,6 +23,7 @@ type Definition struct {
 	limits   limits
 	stages   []*stage // in the order in which they are made
 	stepped  bool     // they stand under steps
+	root     *node    // what was read, for Digest
 }
 
 // Name is what the file calls its CRM.
@@ -83,6 +84,7 @@ func Load(name string, document []byte) (*Definition, error) {
 // read reads the top. What expressions depend on comes first, wherever it stands.
 func (l *loader) read(root *node) {
 	d := l.definition
+	d.root = root
 	later := func(*node) {}
 	readers := map[string]func(*node){
 		"name":     func(n *node) { d.name = l.word(n, nameForm, "give a name of a-z, 0-9 and -") },

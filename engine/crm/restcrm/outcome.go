@@ -18,11 +18,13 @@ const (
 	unknown      = "unknown"      // it may have had its effect
 	found        = "found"        // a lookup: items has the leads
 	none         = "none"         // a lookup: there is no such lead
+	removed      = "removed"      // a removal: the lead is gone
 )
 
 var (
-	ofCreate = []string{created, exists, notApplied, refused, unauthorized, unknown}
-	ofLookup = []string{found, none, notApplied, unauthorized}
+	ofCreate  = []string{created, exists, notApplied, refused, unauthorized, unknown}
+	ofLookup  = []string{found, none, notApplied, unauthorized}
+	ofRemoval = []string{removed, notApplied, unauthorized}
 )
 
 // rule says what an answer proves. The first whose condition holds counts.

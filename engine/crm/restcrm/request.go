@@ -17,6 +17,7 @@ const maxRequest = 1 << 20
 
 // message describes a request.
 type message struct {
+	methods   []string // that it may have
 	method    *template
 	path      *template
 	query     []parameter
@@ -43,8 +44,11 @@ func (m *message) uses(name string) bool {
 
 // readers are the keys of a request whose expressions use these names.
 func (l *loader) readers(m *message, has []string) map[string]func(*node) {
+	if m.methods == nil {
+		m.methods = methods
+	}
 	return map[string]func(*node){
-		"method":  func(n *node) { m.method = l.method(n, has) },
+		"method":  func(n *node) { m.method = l.method(n, m.methods, has) },
 		"path":    func(n *node) { m.path = l.path(n, has) },
 		"query":   func(n *node) { m.query = l.parameters(n, has) },
 		"headers": func(n *node) { m.headers = l.headers(n, has) },
@@ -67,9 +71,10 @@ func (l *loader) complete(n *node, m *message, method string) {
 	}
 }
 
+// methods are those of a create, a lookup or a login.
 var methods = []string{"GET", "POST", "PUT", "PATCH"}
 
-func (l *loader) method(n *node, has []string) *template {
+func (l *loader) method(n *node, methods, has []string) *template {
 	t := l.template(n, has)
 	if s, ok := t.constant(); ok && !slices.Contains(methods, s) {
 		l.fail(n, "give one of %s", strings.Join(methods, ", "))
@@ -155,7 +160,7 @@ var (
 func (m *message) build(base *url.URL, env map[string]any, deadline time.Time) (httponce.Request, error) {
 	none := httponce.Request{}
 	method, _, err := m.method.fill(env)
-	if err != nil || !slices.Contains(methods, method) {
+	if err != nil || !slices.Contains(m.methods, method) {
 		return none, errNoRequest
 	}
 	target, err := m.address(base, env)

@@ -9,7 +9,7 @@ import (
 )
 
 // stage is one effect in the CRM: what may be said of its repetition, how it is
-// made, and how it is looked up.
+// made, how it is looked up, and how it is removed.
 type stage struct {
 	node        *node
 	name        string // of the step
@@ -19,6 +19,7 @@ type stage struct {
 	settle      time.Duration
 	create      *creation
 	lookup      *search
+	remove      *removal // nil: none is described
 }
 
 // stageReaders are the keys of a step, or of the top of a file that has none.
@@ -30,6 +31,7 @@ func (l *loader) stageReaders(s *stage) map[string]func(*node) {
 		"settle":       func(n *node) { s.settle = l.duration(n) },
 		"create":       func(n *node) { s.create = l.creation(n) },
 		"lookup":       func(n *node) { s.lookup = l.search(n) },
+		"remove":       func(n *node) { s.remove = l.removal(n) },
 	}
 }
 

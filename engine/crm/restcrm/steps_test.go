@@ -160,7 +160,7 @@ var stepMistakes = []struct{ old, new, want string }{
 	{"query: {ref: '${key}'}", "query: {ref: '${key}', c: '${steps.contact}'}", "acme.yaml:23: steps[1].lookup.query.c: column 1: unknown name steps"},
 	{"path: /contacts/${key}", "path: /contacts", "acme.yaml:9: steps[0].create: the request does not say ${key}"},
 	{"auth: {type: header, value: '${vars.token}'}", "auth: {type: header, value: '${steps.lead}'}", "acme.yaml:4: auth.value: column 1: unknown name steps"},
-	{"class: upsert", "class: upsert\n    timeout: 3s", "acme.yaml:8: steps[0].timeout: unknown key; the keys here are class, classes, create, key_validity, lookup, name, settle"},
+	{"class: upsert", "class: upsert\n    timeout: 3s", "acme.yaml:8: steps[0].timeout: unknown key; the keys here are class, classes, create, key_validity, lookup, name, remove, settle"},
 	{"class: upsert", "class: upsert\n    class: none", "acme.yaml:8"},
 }
 
