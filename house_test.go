@@ -40,7 +40,7 @@ var arrows = []struct {
 	{"engine/logcopy", []string{"engine/eventlog"}, nil},
 	{"engine/crm", nil, nil},
 	{"engine/crm/crmtest", []string{"engine/crm"}, nil},
-	{"engine/crm/httponce", []string{"engine/crm"}, nil},
+	{"engine/crm/httponce", []string{"engine/crm"}, []string{"golang.org/x/net/idna"}},
 	{"engine/crm/restcrm", []string{"engine/crm", "engine/crm/httponce", "engine/yamlmistake"},
 		[]string{"github.com/expr-lang/expr", "golang.org/x/time", "github.com/goccy/go-yaml", "github.com/google/uuid"}},
 	{"engine/crm/restcrm/trytontest", nil, nil},

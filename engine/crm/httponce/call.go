@@ -17,6 +17,7 @@ import (
 var (
 	errLate   = errors.New("the deadline has passed")
 	errSealed = errors.New("the call has ended")
+	errNoHost = errors.New("the URL has no host")
 )
 
 // call is what is known of one request while it is on its way.
@@ -26,6 +27,7 @@ type call struct {
 
 	mu     sync.Mutex
 	sealed bool // Send has judged: nothing may leave any more
+	begun  bool // the connection is made: what is written may be the request's
 	wrote  bool // a byte of the request may have left
 	heard  bool // a byte of an answer has come
 }
@@ -38,9 +40,17 @@ func (c *call) left() time.Duration {
 	return min(c.deadline.Sub(now), c.deadline.Round(0).Sub(now.Round(0)))
 }
 
-// permit is asked before every write; carries says that the bytes are the
-// request's own.
-func (c *call) permit(carries bool) error {
+// begin is called between making the connection and handing the request to it. What
+// is written from then on counts as the request's, although over TLS and HTTP/2 some of
+// it is not.
+func (c *call) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun = true
+}
+
+// permit is asked before every write.
+func (c *call) permit() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.sealed {
@@ -49,7 +59,7 @@ func (c *call) permit(carries bool) error {
 	if c.left() <= 0 {
 		return errLate
 	}
-	c.wrote = c.wrote || carries
+	c.wrote = c.wrote || c.begun
 	return nil
 }
 
@@ -118,26 +128,17 @@ func describe(err error) string {
 	}
 }
 
-// conn asks the call before it writes.
+// conn asks the call before it writes. It is below TLS, so it sees every byte.
 type conn struct {
 	net.Conn
-	call    *call
-	carries bool
+	call *call
 }
 
 func (c *conn) Write(p []byte) (int, error) {
-	if err := c.call.permit(c.carries); err != nil {
+	if err := c.call.permit(); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(p)
-}
-
-func (c *conn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if n > 0 && c.carries {
-		c.call.hear()
-	}
-	return n, err
 }
 
 // Close drops what the kernel has not sent yet, unless the peer has answered.

@@ -8,8 +8,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"time"
+
+	"golang.org/x/net/idna"
 
 	"github.com/leadonce/leadonce/engine/crm"
 )
@@ -60,14 +63,20 @@ func (c *Client) Send(ctx context.Context, r Request) (Answer, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotFirstResponseByte: call.hear})
 	request, err := r.withContext(ctx)
 	if err != nil {
 		return Answer{}, &crm.Error{Outcome: crm.NotSent, Reason: "no valid HTTP request"}
 	}
-	transport := c.transport(call)
-	defer transport.CloseIdleConnections()
-	// RoundTrip instead of a http.Client: it has no redirects and no cookies.
-	response, err := transport.RoundTrip(request)
+	conn, err := c.connect(ctx, call, request.URL)
+	if err != nil {
+		return Answer{}, call.failure(err)
+	}
+	defer conn.Close()
+	call.begin()
+	// The connection, and no http.Transport or http.Client: they send again, follow
+	// redirects and keep cookies.
+	response, err := conn.RoundTrip(request)
 	if err != nil {
 		return Answer{}, call.failure(err)
 	}
@@ -105,6 +114,9 @@ func (r Request) withContext(ctx context.Context) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	if request.URL.Hostname() == "" {
+		return nil, errNoHost
+	}
 	request.GetBody = nil // nothing may send the body again
 	if r.Header != nil {
 		request.Header = r.Header.Clone()
@@ -116,26 +128,33 @@ func (r Request) withContext(ctx context.Context) (*http.Request, error) {
 	return request, nil
 }
 
-// transport serves one request. A connection of another request cannot be
-// reused, because there is none.
-func (c *Client) transport(call *call) *http.Transport {
+// connect makes the connection of one request, and nothing of the request leaves
+// meanwhile: it is not known there. Over TLS the server chooses HTTP/2 or HTTP/1.1.
+func (c *Client) connect(ctx context.Context, call *call, target *url.URL) (*http.ClientConn, error) {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
-	return &http.Transport{
+	protocols.SetHTTP2(true)
+	transport := &http.Transport{
 		Protocols:              &protocols,
 		DisableKeepAlives:      true,
 		DisableCompression:     true, // MaxBody is of what arrives
 		MaxResponseHeaderBytes: maxHeader,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			return c.dial(ctx, call, network, address, true)
-		},
-		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			return c.dialTLS(ctx, call, network, address)
+			return c.dial(ctx, call, network, address)
 		},
 	}
+	if c.TLS != nil {
+		transport.TLSClientConfig = c.TLS.Clone()
+		transport.TLSClientConfig.NextProtos = nil
+	}
+	host := target.Hostname()
+	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
+		host = ascii
+	}
+	return transport.NewClientConn(ctx, target.Scheme, net.JoinHostPort(host, target.Port()))
 }
 
-func (c *Client) dial(ctx context.Context, call *call, network, address string, carries bool) (net.Conn, error) {
+func (c *Client) dial(ctx context.Context, call *call, network, address string) (net.Conn, error) {
 	left := call.left()
 	dial := c.Dial
 	if dial == nil {
@@ -145,37 +164,10 @@ func (c *Client) dial(ctx context.Context, call *call, network, address string, 
 	if err != nil {
 		return nil, err
 	}
-	guarded := &conn{Conn: raw, call: call, carries: carries}
+	guarded := &conn{Conn: raw, call: call}
 	if err := raw.SetWriteDeadline(time.Now().Add(left)); err != nil {
 		_ = guarded.Close()
 		return nil, err
 	}
 	return guarded, nil
-}
-
-// dialTLS guards both sides of the encryption: below it every byte, above it
-// those that are the request's.
-func (c *Client) dialTLS(ctx context.Context, call *call, network, address string) (net.Conn, error) {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := c.dial(ctx, call, network, address, false)
-	if err != nil {
-		return nil, err
-	}
-	config := &tls.Config{}
-	if c.TLS != nil {
-		config = c.TLS.Clone()
-	}
-	if config.ServerName == "" {
-		config.ServerName = host
-	}
-	config.NextProtos = []string{"http/1.1"}
-	secured := tls.Client(raw, config)
-	if err := secured.HandshakeContext(ctx); err != nil {
-		_ = raw.Close()
-		return nil, err
-	}
-	return &conn{Conn: secured, call: call, carries: true}, nil
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log"
 	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,12 +17,10 @@ import (
 	"github.com/leadonce/leadonce/engine/crm/httponce"
 )
 
-var silent = log.New(io.Discard, "", 0)
-
 func soon() time.Time { return time.Now().Add(10 * time.Second) }
 
 func TestNotSent(t *testing.T) {
-	secure, _ := counted(t, true)
+	untrusted, _, _ := second.counted(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -31,8 +29,8 @@ func TestNotSent(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
 	for url, reason := range map[string]string{
-		"http://" + listener.Addr().String(): "connection refused",
-		secure.URL:                           "certificate not trusted",
+		"http://" + listener.Addr().String():             "connection refused",
+		untrusted.URL:                                    "certificate not trusted",
 		strings.Replace(plain.URL, "http:", "https:", 1): "TLS failed",
 		"http://leadonce.invalid":                        "host name not resolved",
 	} {
@@ -45,13 +43,21 @@ func TestNotSent(t *testing.T) {
 	wantOutcome(t, err, crm.NotSent, "cancelled")
 }
 
-func TestOverTLS(t *testing.T) {
-	web, whole := counted(t, true)
-	client := &httponce.Client{TLS: web.Client().Transport.(*http.Transport).TLSClientConfig}
-	answer, err := client.Send(t.Context(), post(t, web.URL, soon()))
-	if err != nil || answer.Status != http.StatusOK || whole.Load() != 1 {
-		t.Fatalf("%+v, %v, %d requests", answer, err, whole.Load())
-	}
+// TestTheServerChoosesTheProtocol, and in each the request is whole and alone.
+func TestTheServerChoosesTheProtocol(t *testing.T) {
+	overEach(t, func(t *testing.T, p protocol) {
+		web, client := p.web(t, func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			w.Header().Set("X-Key", r.Header.Get("Idempotency-Key"))
+			w.WriteHeader(http.StatusCreated)
+			_, _ = w.Write(body)
+		})
+		r := post(t, web.URL, soon())
+		answer, err := client.Send(t.Context(), r)
+		if err != nil || answer.Status != http.StatusCreated || answer.Header.Get("X-Key") != "e-1" || string(answer.Body) != string(r.Body) {
+			t.Fatalf("%+v, %v", answer, err)
+		}
+	})
 }
 
 // TestSecretsStayInside: the password goes to the server and nowhere else.
@@ -79,32 +85,79 @@ func TestSecretsStayInside(t *testing.T) {
 }
 
 func TestBodyLimit(t *testing.T) {
-	size := httponce.MaxBody
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write(make([]byte, size))
-	}))
-	defer web.Close()
-	answer, err := (&httponce.Client{}).Send(t.Context(), post(t, web.URL, soon()))
-	if err != nil || len(answer.Body) != size {
-		t.Fatalf("%d bytes, %v", len(answer.Body), err)
-	}
-	size++
-	_, err = (&httponce.Client{}).Send(t.Context(), post(t, web.URL, soon()))
-	wantOutcome(t, err, crm.Unknown, "HTTP 200 with more than 1048576 bytes")
+	overEach(t, func(t *testing.T, p protocol) {
+		size := httponce.MaxBody
+		web, client := p.web(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, size)) })
+		answer, err := client.Send(t.Context(), post(t, web.URL, soon()))
+		if err != nil || len(answer.Body) != size {
+			t.Fatalf("%d bytes, %v", len(answer.Body), err)
+		}
+		size++
+		_, err = client.Send(t.Context(), post(t, web.URL, soon()))
+		wantOutcome(t, err, crm.Unknown, "HTTP 200 with more than 1048576 bytes")
+	})
+}
+
+func TestHeaderLimit(t *testing.T) {
+	overEach(t, func(t *testing.T, p protocol) {
+		web, client := p.web(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Long", strings.Repeat("x", 65<<10))
+		})
+		_, err := client.Send(t.Context(), post(t, web.URL, soon()))
+		wantOutcome(t, err, crm.Unknown, "")
+	})
 }
 
 // TestSlowBody: the deadline bounds the answer's body too.
 func TestSlowBody(t *testing.T) {
-	done := make(chan struct{})
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusCreated)
-		_ = http.NewResponseController(w).Flush()
-		<-done
-	}))
-	defer web.Close()
-	defer close(done)
-	_, err := (&httponce.Client{}).Send(t.Context(), post(t, web.URL, time.Now().Add(time.Second)))
-	wantOutcome(t, err, crm.Unknown, "HTTP 201, and the answer broke off: time-out")
+	overEach(t, func(t *testing.T, p protocol) {
+		done := make(chan struct{})
+		web, client := p.web(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusCreated)
+			_ = http.NewResponseController(w).Flush()
+			<-done
+		})
+		defer close(done)
+		_, err := client.Send(t.Context(), post(t, web.URL, time.Now().Add(500*time.Millisecond)))
+		wantOutcome(t, err, crm.Unknown, "HTTP 201, and the answer broke off: time-out")
+	})
+}
+
+// TestRedirectIsAnAnswer: nothing follows it.
+func TestRedirectIsAnAnswer(t *testing.T) {
+	overEach(t, func(t *testing.T, p protocol) {
+		var requests atomic.Int64
+		web, client := p.web(t, func(w http.ResponseWriter, r *http.Request) {
+			requests.Add(1)
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		})
+		answer, err := client.Send(t.Context(), post(t, web.URL, soon()))
+		if err != nil || answer.Status != http.StatusTemporaryRedirect || requests.Load() != 1 {
+			t.Errorf("%d requests, HTTP %d, %v", requests.Load(), answer.Status, err)
+		}
+	})
+}
+
+// TestHostNameInItsOwnLetters is dialed by the name that DNS has.
+func TestHostNameInItsOwnLetters(t *testing.T) {
+	var dialed string
+	client := &httponce.Client{Dial: func(_ context.Context, _, address string) (net.Conn, error) {
+		dialed = address
+		return nil, net.ErrClosed
+	}}
+	for url, want := range map[string]string{
+		"https://crm.bücher.example": "crm.xn--bcher-kva.example:443", "http://my_crm:8069": "my_crm:8069", "http://[::1]": "[::1]:80",
+	} {
+		_, err := client.Send(t.Context(), post(t, url, soon()))
+		wantOutcome(t, err, crm.NotSent, "")
+		if dialed != want {
+			t.Errorf("%s: dialed %s, want %s", url, dialed, want)
+		}
+	}
+	dialed = ""
+	if _, err := client.Send(t.Context(), post(t, "http://", soon())); dialed != "" || err == nil {
+		t.Errorf("without a host: dialed %q, %v", dialed, err)
+	}
 }
 
 func TestRetryAfter(t *testing.T) {

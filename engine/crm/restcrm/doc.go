@@ -17,5 +17,5 @@
 //     is bounded by their size times that of the answer.
 //   - Reasons are fixed words of this package and of the file, which may not have
 //     holes. Secrets come from the environment.
-//   - Requests leave by httponce, over HTTP/1.1.
+//   - Requests leave by httponce, over HTTP/1.1 or HTTP/2.
 package restcrm
