@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ import (
 type trytonAccount struct {
 	connector                        string
 	cuts                             int // answers to creates that had their effect
+	late                             int // creates that had it behind their deadline
 	kills                            int // of both
 	jobs, leads, doubled, lost       int
 	reconciled, found, absent, exist int
@@ -61,7 +63,7 @@ func (r *trytonRun) judge() {
 	}
 	r.readLog()
 	r.verify()
-	if a.reconciled+a.exist == 0 || r.proxy != nil && a.cuts < trytonUpdates*trytonCuts/2 {
+	if a.reconciled+a.exist == 0 || r.proxy != nil && (a.cuts < trytonUpdates*trytonCuts/2 || a.late == 0) {
 		r.t.Errorf("the weather did not come: %+v", *a)
 	}
 }
@@ -145,22 +147,24 @@ func (r *trytonRun) verify() {
 func trytonTable(accounts <-chan trytonAccount) string {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "\nconnector\toperations\tleads\tdoubled\tlost\treconcile\tfound\tabsent\texists\tanswers cut\tSIGKILLs\tseconds\t")
+	fmt.Fprintln(w, "\nconnector\toperations\tleads\tdoubled\tlost\treconcile\tfound\tabsent\texists\tcut\tlate\tSIGKILLs\tseconds\t")
 	for a := range accounts {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.0f\t\n", a.connector, a.jobs, a.leads, a.doubled, a.lost,
-			a.reconciled, a.found, a.absent, a.exist, a.cuts, a.kills, a.took.Seconds())
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.0f\t\n", a.connector, a.jobs, a.leads, a.doubled, a.lost,
+			a.reconciled, a.found, a.absent, a.exist, a.cuts, a.late, a.kills, a.took.Seconds())
 	}
 	_ = w.Flush()
 	return out.String()
 }
 
-// cuttingProxy stands in front of trytond, and breaks off a share of the answers that
-// have come.
+// cuttingProxy stands in front of trytond. It breaks off a share of the answers that
+// have come, and holds some creates until nobody waits for them any more.
 type cuttingProxy struct {
 	*httptest.Server
 	trytond *crmtest.Upstream
 	share   float64
+	ended   context.Context
 	cuts    atomic.Int64 // answers to creates that had made a lead
+	late    atomic.Int64 // leads that were made behind the request's deadline
 }
 
 func newCuttingProxy(t *testing.T, root string, share float64) *cuttingProxy {
@@ -169,7 +173,7 @@ func newCuttingProxy(t *testing.T, root string, share float64) *cuttingProxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &cuttingProxy{trytond: trytond, share: share}
+	p := &cuttingProxy{trytond: trytond, share: share, ended: t.Context()}
 	p.Server = httptest.NewUnstartedServer(p)
 	p.Config.ErrorLog = log.New(io.Discard, "", 0)
 	p.Start()
@@ -182,12 +186,23 @@ func (p *cuttingProxy) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 	if err != nil {
 		return // leadonce was killed
 	}
+	create := strings.Contains(string(question), "opportunity.create")
+	late := create && rand.Float64() < trytonLate
+	if late {
+		pause(p.ended, trytonHeld)
+	}
 	status, header, answer, err := p.trytond.Forward(in, question)
+	made := create && strings.Contains(string(answer), `"result"`)
 	switch {
 	case err != nil:
 		crmtest.HangUp(out, false)
+	case late:
+		if made {
+			p.late.Add(1)
+		}
+		crmtest.HangUp(out, false)
 	case rand.Float64() < p.share:
-		if strings.Contains(string(question), "opportunity.create") && strings.Contains(string(answer), `"result"`) {
+		if made {
 			p.cuts.Add(1)
 		}
 		crmtest.HangUp(out, rand.N(2) == 0)

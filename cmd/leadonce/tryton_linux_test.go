@@ -13,8 +13,11 @@ import (
 
 const (
 	trytonUpdates = 500
-	trytonKills   = 3 // of trytond, and as many of leadonce
-	trytonCuts    = 0.2
+	trytonKills   = 3    // of trytond, and as many of leadonce
+	trytonCuts    = 0.2  // of the answers
+	trytonLate    = 0.02 // of the creates: they are on their way for so long
+	trytonHeld    = 8 * time.Second
+	trytonTimeout = 5 * time.Second
 	trytonSettle  = 10 * time.Second
 
 	// trytonPatience is for one run on a machine with other work.
@@ -28,15 +31,15 @@ const trytonConfig = `data_dir: data
 bots: [{id: 700000001, secrets: ["${TELEGRAM_WEBHOOK_SECRET}"]}]
 crm: {connector: ./crm.yaml, url: "%s", class: %s, settle: %s, trust_declared: true}
 workers: 8
-call_timeout: 5s
+call_timeout: %s
 lease: 7s
 retry: {attempts: 50, first: 100ms, max: 1s}
 clock_skew: 100ms
 logging: {level: debug}
 `
 
-// TestTryton: a real CRM that is killed, over a leadonce that is killed, and answers
-// that get lost. PostgreSQL says what leads there are; no lead is doubled and none is
+// TestTryton: a real CRM that is killed, under a leadonce that is killed, answers that
+// get lost and requests that arrive late. PostgreSQL says what leads there are; no lead is doubled and none is
 // lost, whether or not Tryton has a unique key.
 func TestTryton(t *testing.T) {
 	if os.Getenv("LEADONCE_TRYTON") == "" {
@@ -85,7 +88,7 @@ func newTrytonRun(t *testing.T, crm *trytontest.CRM, connector, class string, sh
 	// What comes with the program, but for how long a CRM that fails is left alone:
 	// this one is back within seconds.
 	r.write("crm.yaml", string(description)+"\nlimits: {break_for: 1s}\n")
-	r.write("leadonce.yaml", fmt.Sprintf(trytonConfig, url, class, trytonSettle))
+	r.write("leadonce.yaml", fmt.Sprintf(trytonConfig, url, class, trytonSettle, trytonTimeout))
 	return r
 }
 
@@ -117,7 +120,7 @@ func (r *trytonRun) drive() trytonAccount {
 	r.account.took = time.Since(begun)
 	r.terminate(v.program)
 	if r.proxy != nil {
-		r.account.cuts = int(r.proxy.cuts.Load())
+		r.account.cuts, r.account.late = int(r.proxy.cuts.Load()), int(r.proxy.late.Load())
 	}
 	r.judge()
 	return r.account
