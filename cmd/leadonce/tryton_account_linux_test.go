@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -148,7 +149,14 @@ func trytonTable(accounts <-chan trytonAccount) string {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "\nconnector\toperations\tleads\tdoubled\tlost\treconcile\tfound\tabsent\texists\tcut\tlate\tSIGKILLs\tseconds\t")
+	var rows []trytonAccount
 	for a := range accounts {
+		rows = append(rows, a)
+	}
+	slices.SortFunc(rows, func(a, b trytonAccount) int {
+		return cmp.Or(cmp.Compare(a.connector, b.connector), cmp.Compare(a.cuts, b.cuts))
+	})
+	for _, a := range rows {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.0f\t\n", a.connector, a.jobs, a.leads, a.doubled, a.lost,
 			a.reconciled, a.found, a.absent, a.exist, a.cuts, a.late, a.kills, a.took.Seconds())
 	}
