@@ -44,13 +44,13 @@ func TestNewestCertification(t *testing.T) {
 		"none": {func(*testing.T, config) {}, "has no report on it"},
 		"held": {func(t *testing.T, c config) { certifiedAt(t, c, "a.json", noon, crmtest.Held, nil) }, ""},
 		"broken since": {func(t *testing.T, c config) {
-			certifiedAt(t, c, "b.json", noon, crmtest.Held, nil)
-			certifiedAt(t, c, "a.json", noon.Add(time.Hour), crmtest.Broken, nil)
+			certifiedAt(t, c, "a.json", noon, crmtest.Held, nil)
+			certifiedAt(t, c, "b.json", noon.Add(time.Hour), crmtest.Broken, nil)
 			certifiedAt(t, c, "c.json", noon.Add(-time.Hour), crmtest.Held, nil)
 		}, "was broken in the newest certification, of 2026-03-01 13:00:00Z: the reason"},
 		"mended since": {func(t *testing.T, c config) {
-			certifiedAt(t, c, "b.json", noon, crmtest.Broken, nil)
-			certifiedAt(t, c, "a.json", noon.Add(time.Hour), crmtest.Held, nil)
+			certifiedAt(t, c, "a.json", noon, crmtest.Broken, nil)
+			certifiedAt(t, c, "b.json", noon.Add(time.Hour), crmtest.Held, nil)
 			certifiedAt(t, c, "c.json", noon.Add(-time.Hour), crmtest.Broken, nil)
 		}, ""},
 		"not shown": {func(t *testing.T, c config) { certifiedAt(t, c, "a.json", noon, crmtest.NotShown, nil) }, "was not shown in"},

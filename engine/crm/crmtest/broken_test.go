@@ -2,6 +2,7 @@ package crmtest_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net/http/httptest"
 	"strings"
@@ -16,7 +17,13 @@ import (
 	"github.com/leadonce/leadonce/engine/crm/restcrm"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// Most of these tests wait more than they work. The command line overrules it.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 type sandbox struct {
 	*sim.Server
