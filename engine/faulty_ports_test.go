@@ -291,6 +291,20 @@ func (c *connector) Find(ctx context.Context, operation string, deadline time.Ti
 	return receipts, nil
 }
 
+// stepped is a connector whose lead takes the steps by name, in the same CRM.
+type stepped struct {
+	connector
+	names []string
+}
+
+func (s *stepped) Steps() []crm.Step {
+	steps := make([]crm.Step, len(s.names))
+	for i, name := range s.names {
+		steps[i] = crm.Step{Name: name, Connector: &s.connector}
+	}
+	return steps
+}
+
 // breakingLog ends each ReadAll in an error after n events.
 type breakingLog struct {
 	eventlog.Log

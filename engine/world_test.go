@@ -36,6 +36,7 @@ type world struct {
 	seen   *witness
 	policy job.Policy
 	plan   job.Planner
+	steps  []string // that a lead takes, each an operation of its own in the CRM; none: one effect
 
 	faults map[string][]fault  // by point, of the next calls
 	then   map[string][]func() // by point, what others do meanwhile
@@ -58,7 +59,7 @@ func newWorld(class crm.Class) *world {
 func (w *world) engine(name string, skew time.Duration) *engine.Engine {
 	clock := &clock{w: w, skew: skew}
 	e, err := engine.New(engine.Config{
-		Log: &faultyLog{w.store, w}, CRM: &connector{w.crm, clock}, Clock: clock, IDs: w.ids,
+		Log: &faultyLog{w.store, w}, CRM: &stepped{connector{w.crm, clock}, w.steps}, Clock: clock, IDs: w.ids,
 		Observer: w.seen, Plan: func(k job.Key, u job.Update) job.Plan { return w.plan(k, u) },
 		Policy: w.policy, Worker: name,
 	})

@@ -91,8 +91,8 @@ const (
 // the claimed job's request may leave. The deadline was set before this check,
 // so a process that is paused after it cannot send late.
 func (s State) Permit(now time.Time, r Rules) Permission {
-	if s.Ambiguous && !r.Capability.repeatableAt(s.FirstSent, s.Claim.Deadline, r.Policy) {
-		return MayNever
+	if s.Ambiguous && (!s.DoubtedUntil.IsZero() || !r.Capability.repeatableAt(s.FirstSent, s.Claim.Deadline, r.Policy)) {
+		return MayNever // of a doubted request nothing is known, also not how old it is
 	}
 	if s.Claim.Deadline.Sub(now) < r.Policy.CallTimeout/2 {
 		return TooLate

@@ -14,6 +14,7 @@ import (
 type actor struct {
 	name     string
 	process  *process
+	life     int // of the process
 	on       *coroutine
 	at       point
 	dying    bool
@@ -48,6 +49,7 @@ type killed struct{}
 
 // spawn makes an actor that stands before its first call.
 func (w *world) spawn(a *actor, body func()) *actor {
+	a.life = a.process.generation
 	a.on = w.stage.enter(func() {
 		defer func() {
 			if p := recover(); p != nil && p != any(killed{}) {
@@ -99,6 +101,9 @@ func (w *world) step(a *actor, f Fault) {
 
 func (w *world) tellStep(a *actor, f Fault) {
 	what := a.name + " " + portNames[a.at.port]
+	if a.at.what != "" && (a.at.port == creating || a.at.port == finding) {
+		what += " for the"
+	}
 	if a.at.what != "" {
 		what += " " + strings.TrimSuffix(a.at.what, ".v1")
 	}
@@ -181,13 +186,17 @@ func (w *world) until(a *actor, target port, f int) {
 
 // finish lets the actor come to its end, or to where it has nothing to do.
 func (w *world) finish(a *actor) {
-	for range reach {
+	most := reach
+	if w.stepped {
+		most *= len(leadSteps)
+	}
+	for range most {
 		if a.at.port == ended || a.at.port == idle || w.broken != nil {
 			return
 		}
 		w.step(a, None)
 	}
-	w.breaks(true, Ends, "%s makes more than %d calls in a row", a.name, reach)
+	w.breaks(true, Ends, "%s makes more than %d calls in a row", a.name, most)
 }
 
 func (a *actor) String() string { return fmt.Sprintf("%s at %s", a.name, portNames[a.at.port]) }

@@ -3,6 +3,7 @@ package sim
 import (
 	"bytes"
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 // judge's own words for it.
 type limits struct {
 	described  *restcrm.Definition
+	inSteps    map[crm.Class]*restcrm.Definition // by the class of the lead
 	breakAfter int
 	breakFor   time.Duration
 }
@@ -27,19 +29,25 @@ const (
 // The description that ships, read once for all runs; and the same with limits that
 // runs come to often.
 var (
-	asShipped = sync.OnceValue(func() limits { return limits{describe(shippedLimits), 20, 5 * time.Second} })
-	strict    = sync.OnceValue(func() limits { return limits{describe(strictLimits), 2, 20 * time.Second} })
+	asShipped = sync.OnceValue(func() limits { return describe(shippedLimits, 20, 5*time.Second) })
+	strict    = sync.OnceValue(func() limits { return describe(strictLimits, 2, 20*time.Second) })
 )
 
-func describe(limits string) *restcrm.Definition {
+func describe(said string, breakAfter int, breakFor time.Duration) limits {
 	document, err := restcrm.Document("crmsim")
 	must(err)
 	if !bytes.Contains(document, []byte(shippedLimits)) {
 		panic("the limits of crmsim.yaml are no longer those that are judged here")
 	}
-	d, err := restcrm.Load("crmsim.yaml", bytes.Replace(document, []byte(shippedLimits), []byte(limits), 1))
+	text := strings.Replace(string(document), shippedLimits, said, 1)
+	l := limits{inSteps: map[crm.Class]*restcrm.Definition{}, breakAfter: breakAfter, breakFor: breakFor}
+	l.described, err = restcrm.Load("crmsim.yaml", []byte(text))
 	must(err)
-	return d
+	for _, class := range crm.Classes {
+		l.inSteps[class], err = restcrm.Load("crmsim-steps.yaml", []byte(describeSteps(text, class)))
+		must(err)
+	}
+	return l
 }
 
 // circuit is what the judge counts of a process's requests. A connector counts by
@@ -83,19 +91,28 @@ func (p *process) turn(ctx context.Context, d time.Duration) error {
 	return (&clock{p}).Sleep(ctx, d)
 }
 
-// enters notes that the connector is about to decide whether a request may leave.
+// enters judges a call of the connector, which then decides whether a request may
+// leave: the engine spares the CRM by itself, whatever a connector would hold back.
 func (w *world) enters() {
-	if w.current != nil {
-		w.current.entered = w.calls
+	a := w.current
+	if a == nil {
+		return
 	}
+	a.entered = w.calls
+	p := a.process
+	w.breaks(w.now.Before(p.leftAlone) && a.began > p.asked, CRMIsSpared, "%s calls the connector, and the CRM asked to be left alone", a.name)
 }
 
-// held counts what the connector kept back. The network's own errors ask for no pause.
+// held notes what the connector kept back, and that it asks for a pause as the CRM
+// does. The network's own errors ask for none.
 func (w *world) held(err error) {
 	if err == nil {
 		return
 	}
 	if e := crm.Classify(err); e.Outcome == crm.NotSent && e.RetryAfter > 0 {
 		w.cover.hit(heldBack)
+		if a := w.current; a != nil {
+			a.asked = w.now.Add(min(e.RetryAfter, retryMax))
+		}
 	}
 }

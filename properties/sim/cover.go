@@ -36,6 +36,11 @@ const (
 	circuitOpened
 	heldBack
 	waitedForTurn
+	resumedAtAStep
+	leadIncomplete
+	blockedByAPart
+	nextStepDoubted
+	restGivenUp
 	landmarks
 )
 
@@ -46,6 +51,9 @@ var landmarkNames = [landmarks]string{
 	"absent by operator", "a second id", "made by another job", "blocked by a discarded one",
 	"delivered again", "answered after the deadline",
 	"given up by Telegram", "too many failures in a row", "held back by the connector", "waited for its turn",
+	"resumed at a later step by a new life", "lead made, and what belongs to it not",
+	"blocked by one that was given up after a part", "the step behind a doubted one doubted",
+	"an operator goes without what belongs to a lead",
 }
 
 // outcomes are the classes of what came of a request.

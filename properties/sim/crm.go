@@ -5,15 +5,17 @@ import (
 	"time"
 
 	"github.com/leadonce/leadonce/engine/crm"
+	"github.com/leadonce/leadonce/engine/job"
 )
 
-// simulatedCRM keeps exactly the promise of its class. It answers as the CRM of
+// simulatedCRM keeps exactly the promise of each operation's class. It answers as the CRM of
 // package crmsim at the root does, which a test holds it to.
 type simulatedCRM struct {
 	w       *world
 	class   crm.Class
-	leads   int
-	ops     map[string]*operated // by operation_id
+	numbers [len(leadSteps)]int    // of leads, or of what each step makes
+	ops     map[string]*operated   // by operation_id, or by the key of a step
+	stepped map[string][]*operated // the steps of an operation, where a lead takes several
 	late    []lateEffect
 	refused map[string]bool // operations that it refuses for ever
 }
@@ -21,7 +23,11 @@ type simulatedCRM struct {
 // operated is what the CRM knows, and the judge notes, of one operation.
 type operated struct {
 	id    string
-	leads []lead
+	of    string // the operation_id of the lead that it belongs to
+	step  string // "" where a lead takes one
+	place int    // of the step
+	class crm.Class
+	leads []lead // or contacts, or links
 
 	keyAt    time.Time // when the idempotency key was taken; zero when it is not
 	keyLead  string    // "" while its request still runs
@@ -58,18 +64,19 @@ func newSimulatedCRM(w *world, p Plan) *simulatedCRM {
 	return &simulatedCRM{w: w, class: p.Class, ops: make(map[string]*operated, len(p.Updates))}
 }
 
-// refuse makes the CRM refuse the operation for ever.
+// refuse makes the CRM refuse the operation for ever, or the plan's step of it.
 func (c *simulatedCRM) refuse(operation string) {
 	if c.refused == nil {
 		c.refused = map[string]bool{}
 	}
-	c.refused[operation] = true
+	list := c.steps(operation)
+	c.refused[list[min(c.w.plan.Culprit, len(list)-1)].id] = true
 }
 
 func (c *simulatedCRM) op(id string) *operated {
 	o := c.ops[id]
 	if o == nil {
-		o = &operated{id: id}
+		o = &operated{id: id, of: id, class: c.class}
 		c.ops[id] = o
 	}
 	return o
@@ -85,7 +92,7 @@ type reply struct {
 // reserve takes the idempotency key as the request arrives. It returns the reply
 // when the key settles it.
 func (c *simulatedCRM) reserve(o *operated, key string) (reply, bool) {
-	if c.class != crm.IdempotencyKey || key != o.id { // each operation has one key, its own
+	if o.class != crm.IdempotencyKey || key != o.id { // each operation has one key, its own
 		return reply{}, false
 	}
 	switch valid := !o.keyAt.IsZero() && c.w.now.Before(o.keyAt.Add(keyValidity)); {
@@ -101,23 +108,36 @@ func (c *simulatedCRM) reserve(o *operated, key string) (reply, bool) {
 // apply is the effect: a lead, or none where the class knows the operation.
 func (c *simulatedCRM) apply(o *operated) reply {
 	if len(o.leads) > 0 {
-		switch c.class {
+		switch o.class {
 		case crm.UniqueCreate:
 			return reply{409, o.leads[0].id, "already_exists"}
 		case crm.Upsert:
 			return reply{200, o.leads[0].id, ""}
 		}
 	}
-	c.leads++
-	made := lead{id: leadID(c.leads), at: c.w.now}
+	made := lead{id: c.number(o), at: c.w.now}
 	o.leads = append(o.leads, made)
 	o.keyLead = made.id
-	c.w.tell("    the CRM makes lead %s for operation %.8s", made.id, o.id)
+	c.w.tell("    the CRM makes %s %s for operation %.8s", o.makes(), made.id, o.of)
 	c.w.effected(o)
 	return reply{201, made.id, ""}
 }
 
-func leadID(n int) string { return "L-" + strconv.Itoa(n) }
+// number is the next id of what the operation makes. Each step counts from another
+// number on, so that the ids of two steps differ, and the second one of a step can be
+// another step's: a CRM numbers each kind of record by itself.
+func (c *simulatedCRM) number(o *operated) string {
+	c.numbers[o.place]++
+	return "L-" + strconv.Itoa(c.numbers[o.place]+o.place)
+}
+
+// makes is what the operation makes, in words.
+func (o *operated) makes() string {
+	if o.step == "" {
+		return job.LeadStep
+	}
+	return o.step
+}
 
 // land brings in the late effects that have to have come, or all.
 func (c *simulatedCRM) land(all bool) {
@@ -149,10 +169,10 @@ func (c *simulatedCRM) copyLead(o *operated) {
 	if len(o.leads) == 0 {
 		return
 	}
-	c.leads++
-	o.leads = append(o.leads, lead{id: leadID(c.leads), at: c.w.now, copy: true})
+	copied := lead{id: c.number(o), at: c.w.now, copy: true}
+	o.leads = append(o.leads, copied)
 	c.w.happen(Copied)
-	c.w.tell("a person copies %s as %s", o.leads[0].id, leadID(c.leads))
+	c.w.tell("a person copies %s %s as %s", o.makes(), o.leads[0].id, copied.id)
 }
 
 // made are the leads of the operation that were made for us.

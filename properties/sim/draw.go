@@ -15,12 +15,12 @@ func Seeded(seed uint64) Source { return rand.New(rand.NewPCG(seed, 0x6c6561646f
 // Draw draws a plan for a CRM of the class; of any class when it is empty. Some plans
 // are a swarm: each leaves out whole kinds of steps and of faults, and varies how
 // often the rest happens, so that rare combinations are met. The others are about one
-// thing, and go deep: see draw_focus.go.
+// thing, and go deep: see draw_focus.go and draw_steps.go.
 func Draw(r Source, class crm.Class) Plan {
 	if class == "" {
 		class = crm.Classes[max(r.IntN(len(crm.Classes)+1)-1, 0)] // the first has the most rules
 	}
-	switch n := r.IntN(16); {
+	switch n := r.IntN(17); {
 	case n == 0:
 		return drawIntake(r, class)
 	case n == 1:
@@ -33,6 +33,8 @@ func Draw(r Source, class crm.Class) Plan {
 		return drawRounds(r, class)
 	case n < 10:
 		return drawRace(r, class)
+	case n == 10:
+		return drawSteps(r, class)
 	default:
 		return drawSwarm(r, class)
 	}
@@ -46,6 +48,7 @@ func drawSwarm(r Source, class crm.Class) Plan {
 	}
 	if r.IntN(2) == 0 { // a storm: everything at once
 		p.Faults, p.Attempts, s.kinds, s.rate = AllFaults, 4, everyKind, 9
+		p.drawStepped(r, 2) // more requests, and so more of what can happen to one
 		p.Updates = append(p.Updates, r.IntN(UpdatesKnown), r.IntN(UpdatesKnown), r.IntN(UpdatesKnown))
 		for range 70 {
 			p.Steps = append(p.Steps, s.step(r))
@@ -81,6 +84,7 @@ func drawSetup(r Source, class crm.Class) Setup {
 	if r.IntN(4) == 0 {
 		s.Refused = 1 << r.IntN(len(s.Updates))
 	}
+	s.drawStepped(r, 5)
 	switch keep := r.IntN(3); keep {
 	case 0:
 		s.Faults = AllFaults
@@ -92,6 +96,14 @@ func drawSetup(r Source, class crm.Class) Setup {
 		}
 	}
 	return s
+}
+
+// drawStepped makes one world in so many stepped.
+func (s *Setup) drawStepped(r Source, oneIn int) {
+	s.Stepped, s.Culprit = r.IntN(oneIn) == 0, 0
+	if s.Stepped {
+		s.Culprit = r.IntN(len(leadSteps))
+	}
 }
 
 // drawKinds is the list from which the kinds of steps are drawn.

@@ -84,6 +84,7 @@ func setupFor(r Source, class crm.Class, updates []int) Setup {
 	if r.IntN(4) == 0 {
 		s.Clocks = []int{r.IntN(len(skews)), r.IntN(len(skews))}
 	}
+	s.drawStepped(r, 5)
 	return s
 }
 

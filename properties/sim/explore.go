@@ -17,6 +17,7 @@ type Space struct {
 	Workers  int  // each in a process of its own
 	Refused  bool // the CRM refuses the operation for ever
 	Shared   bool // two updates share the operation
+	Stepped  bool // a lead takes several steps, of which the last is refused where Refused says so
 	Troubles int
 }
 
@@ -73,6 +74,9 @@ func newExplorer(s Space, cover *Coverage) *explorer {
 	}
 	if s.Refused {
 		x.setup.Refused = 3
+	}
+	if s.Stepped {
+		x.setup.Stepped, x.setup.Culprit = true, len(leadSteps)-1
 	}
 	if s.Shared {
 		x.setup.Updates = []int{1, 2}
@@ -191,6 +195,9 @@ func (s Space) String() string {
 	name := fmt.Sprintf("%s, %d worker(s)", s.Class, s.Workers)
 	if s.Refused {
 		name += ", refused"
+	}
+	if s.Stepped {
+		name += ", stepped"
 	}
 	if s.Shared {
 		name += ", shared"

@@ -12,7 +12,7 @@ import (
 // TestNoExecutionBreaksAPromise explores every execution with one trouble; with
 // LEADONCE_EXPLORE=2, every one with two (in less than three minutes), with 3 those
 // with three (for a night). Two updates that share an operation have one trouble
-// less.
+// less, and so have leads of several steps, but for one class.
 func TestNoExecutionBreaksAPromise(t *testing.T) {
 	troubles := 1
 	if s := os.Getenv("LEADONCE_EXPLORE"); s != "" {
@@ -61,6 +61,13 @@ func spaces(troubles int) (list []Space) {
 				list = append(list, Space{Class: class, Workers: workers, Refused: refused, Troubles: troubles})
 			}
 			list = append(list, Space{Class: class, Workers: workers, Shared: true, Troubles: max(1, troubles-1)})
+		}
+		for _, refused := range []bool{false, true} {
+			s := Space{Class: class, Workers: 1, Stepped: true, Refused: refused, Troubles: max(1, troubles-1)}
+			if class == crm.Lookup && !refused {
+				s.Troubles = troubles // each of them takes as long as five of the others
+			}
+			list = append(list, s)
 		}
 	}
 	return list

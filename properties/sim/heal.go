@@ -24,7 +24,7 @@ func (w *world) heal() {
 	w.digests = false
 	w.goOn(func(p *process) bool { return p.number%2 == 0 })
 	w.goOn(func(*process) bool { return true })
-	for range 4 { // the operators do their part
+	for range 4 * len(leadSteps) { // the operators do their part
 		w.pass(time.Hour)
 		if !w.answerQuestions() || w.broken != nil {
 			break
@@ -74,13 +74,13 @@ func (w *world) quiet() bool {
 // unread reports whether the job, or one that it shares its operation with, has
 // an event of a newer release.
 func (w *world) unread(v *view) bool {
-	return v.stopped || v.enquiry != nil && w.any(w.crm.op(v.enquiry.operation), func(v *view) bool { return v.stopped })
+	return v.stopped || v.enquiry != nil && w.any(v.enquiry.operation, func(v *view) bool { return v.stopped })
 }
 
 // asks reports whether the job, or one that it shares its operation with, stands
 // before a human.
 func (w *world) asks(v *view) bool {
-	return v.state.Human || v.enquiry != nil && w.any(w.crm.op(v.enquiry.operation), func(v *view) bool { return v.state.Human })
+	return v.state.Human || v.enquiry != nil && w.any(v.enquiry.operation, func(v *view) bool { return v.state.Human })
 }
 
 // settleDown lets the workers do what is due now.
@@ -145,8 +145,8 @@ func (w *world) redeliver(alive func(*process) bool) {
 	}
 }
 
-// answerQuestions lets an honest operator answer what waits for one. It reports
-// whether there was a question.
+// answerQuestions lets an honest operator answer what waits for one, and give up the
+// rest of a lead that the CRM refuses. It reports whether there was a question.
 func (w *world) answerQuestions() bool {
 	asked := false
 	for _, v := range w.jobs {
@@ -154,7 +154,11 @@ func (w *world) answerQuestions() bool {
 			continue
 		}
 		asked = true
-		w.finish(w.operator(v, resolves))
+		act := resolves
+		if _, made := v.has(job.LeadStep); made && w.crm.refused[w.at(v).id] {
+			act = discards
+		}
+		w.finish(w.operator(v, act))
 		w.breaks(v.state.Human, Ends, "the operator's right answer on %s is refused: %s", v.stream, v.state.LastError)
 	}
 	return asked
@@ -189,43 +193,47 @@ func (w *world) judgeEnd() {
 // judgeVerdict demands the ending that the CRM's answers and the people's acts
 // allow.
 func (w *world) judgeVerdict(v *view) {
-	o := w.crm.op(v.enquiry.operation)
-	made := o.made()
-	refused := w.crm.refused[o.id]
+	o := w.crm.op(v.enquiry.operation) // the lead's own, also where it takes several steps
 	switch {
 	case v.discarded:
 	case v.enquiry.wish == nothing:
 		w.breaks(v.state.Phase != job.Done || v.state.Attempts > 0, VerdictIsRight, "%s asks for nothing and ends in %s", v.stream, v.state.Phase)
 	case v.enquiry.wish == unreadable:
 		w.breaks(v.state.Phase != job.DeadLetter, VerdictIsRight, "%s cannot be read and ends in %s", v.stream, v.state.Phase)
-	case v.state.Phase == job.Done:
-		w.breaks(len(made) == 0 && !w.careless(o), DoneIfAnswered, "%s is done, and there is no lead", v.stream)
-		w.breaks(refused && !w.careless(o), VerdictIsRight, "%s is done, and the CRM refuses it", v.stream)
+	case v.state.Phase == job.Done && !w.careless(o.of):
+		given := w.any(o.of, func(v *view) bool { return v.givenUp })
+		for _, step := range w.crm.steps(o.of) {
+			if given && step.place > o.place {
+				continue
+			}
+			w.breaks(len(step.made()) == 0, DoneIfAnswered, "%s is done, and there is no %s", v.stream, step.makes())
+			w.breaks(w.crm.refused[step.id], VerdictIsRight, "%s is done, and the CRM refuses it", v.stream)
+		}
 	case v.state.Phase == job.DeadLetter:
-		w.breaks(!w.mayGiveUp(v, o), DoneIfAnswered, "%s is a dead letter without need: %s", v.stream, v.state.LastError)
+		w.breaks(!w.mayGiveUp(v), DoneIfAnswered, "%s is a dead letter without need: %s", v.stream, v.state.LastError)
 	}
 	for _, r := range o.requests {
-		w.breaks(r.answered && r.stream == v.stream && v.state.Phase == job.DeadLetter && !w.discarded(o), DoneIfAnswered, "%s is a dead letter, and the CRM answered with its lead", v.stream)
+		w.breaks(r.answered && r.stream == v.stream && v.state.Phase == job.DeadLetter && !w.discarded(o.of), DoneIfAnswered, "%s is a dead letter, and the CRM answered with its lead", v.stream)
 	}
 }
 
 // mayGiveUp reports whether a dead letter is the right end.
-func (w *world) mayGiveUp(v *view, o *operated) bool {
-	return o.refusals || v.tries >= w.plan.Attempts || w.discarded(o)
+func (w *world) mayGiveUp(v *view) bool {
+	return w.at(v).refusals || v.tries >= w.plan.Attempts || w.discarded(v.enquiry.operation) || w.blocked(v)
 }
 
 // careless reports whether an operator gave a wrong answer about the operation.
-func (w *world) careless(o *operated) bool {
-	return w.any(o, func(v *view) bool { return v.careless })
+func (w *world) careless(operation string) bool {
+	return w.any(operation, func(v *view) bool { return v.careless })
 }
 
-func (w *world) discarded(o *operated) bool {
-	return w.any(o, func(v *view) bool { return v.discarded })
+func (w *world) discarded(operation string) bool {
+	return w.any(operation, func(v *view) bool { return v.discarded })
 }
 
-func (w *world) any(o *operated, is func(*view) bool) bool {
+func (w *world) any(operation string, is func(*view) bool) bool {
 	for _, v := range w.jobs {
-		if v.enquiry != nil && v.enquiry.operation == o.id && is(v) {
+		if v.enquiry != nil && v.enquiry.operation == operation && is(v) {
 			return true
 		}
 	}

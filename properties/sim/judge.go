@@ -25,11 +25,20 @@ type view struct {
 	stopped bool // by an event of a newer release
 
 	claim     claim
-	lapsed    bool // a claim of its was taken for lost, or may have been
-	requests  int  // since an operator last gave it a new round
-	tries     int  // claims in that time, but for those that were released
-	discarded bool // by an operator, while a request could have had its effect
-	careless  bool // an operator gave a wrong id
+	lapsed    bool   // a claim of its was taken for lost, or may have been
+	requests  int    // since an operator last gave it a new round
+	tries     int    // claims in that time, but for those that were released
+	discarded bool   // by an operator, while a request could have had its effect
+	careless  bool   // an operator gave a wrong id
+	doubted   bool   // requests may have been made that nobody here knows of
+	cut       uint64 // the fence of the claim that was cut short by a doubt
+
+	made    []job.Made // by the steps so far
+	madeBy  *process   // who recorded the newest
+	madeIn  int        // and in which life
+	edited  bool       // its fields are by rules that were edited
+	partial bool       // it is, or was, a dead letter of which a part is made
+	givenUp bool       // an operator went without what belongs to its lead
 }
 
 func (w *world) view(stream string) *view {
@@ -96,17 +105,22 @@ func (w *world) judgeEvent(v *view, by *actor, event job.Event) {
 	case job.AttemptNotApplied:
 		w.judgeProof(v, by, e.Name(), w.proven(v))
 	case job.ReconciliationNeeded:
+		if !e.DoubtedUntil.IsZero() {
+			w.doubts(v, by, e.DoubtedUntil)
+			return
+		}
 		w.judgeReconciliation(v, by, e)
 	case job.OutcomeUnknown:
 		w.lapse(v, by)
 		w.judgeUnknown(v, by, e)
 	case job.JobDeadLettered:
 		w.deadLettered(v, e)
+	case job.StepConfirmed:
+		w.stepConfirmed(v, by, e)
 	case job.LeadConfirmed:
 		w.confirmed(v, by, e)
 	case job.ReceiptConflicted:
-		w.cover.hit(secondID)
-		w.breaks(v.state.Phase == job.Done && e.CRMID == v.state.CRMID, SecondIDIsIncident, "%s: %s is no second id", v.stream, e.CRMID)
+		w.judgeSecondID(v, e)
 	case job.LeadAbsent:
 		w.judgeAbsence(v, by, e)
 	case job.JobRequeued:
@@ -139,6 +153,7 @@ func (w *world) named(v *view) {
 	if key := "telegram" + strings.ReplaceAll(strings.TrimPrefix(v.stream, "update"), "-", "/"); e.own && strings.Count(key, "/") > 2 {
 		e.operation = operation(e.bot, key)
 	}
+	w.crm.steps(e.operation) // from here on their keys are known
 	if e.refused && e.own {
 		w.crm.refuse(e.operation)
 	}
@@ -152,12 +167,14 @@ func (w *world) claimed(v *view, by *actor, e job.JobClaimed) {
 		w.breaks(true, OnlyUnderClaim, "%s is claimed by %s, and it is %s", v.stream, e.Worker, v.state.Phase)
 	}
 	w.judgeHolder(v)
+	w.judgeOrder(v, e.Name(), e.Step)
+	w.judgeFields(v, by, e)
 	v.tries++
 	v.claim = claim{by: by, request: -1}
 	v.claim.prolong(by, e.LeaseUntil, e.Deadline)
 	if by != nil && by.process != nil {
 		v.claim.turn = w.turnOf(by)
-		w.breaks(by.process.now().Before(v.state.NotBefore), CRMIsSpared, "%s claims %s before it is due", by.name, v.stream)
+		w.breaks(by.process.now().Before(v.state.NotBefore) && !by.human, CRMIsSpared, "%s claims %s before it is due", by.name, v.stream)
 		if v.claim.turn == by.began {
 			by.fence, by.fenced, by.claimed = uint64(len(v.events)-1), v.stream, w.now.UnixNano()
 		}
@@ -165,6 +182,9 @@ func (w *world) claimed(v *view, by *actor, e job.JobClaimed) {
 	}
 	if v.state.Attempts > 0 {
 		w.cover.hit(retried)
+	}
+	if p := v.madeBy; p != nil && p.generation > v.madeIn && v.state.Step != e.Step {
+		w.cover.hit(resumedAtAStep)
 	}
 }
 
@@ -198,40 +218,39 @@ func (w *world) deadLettered(v *view, e job.JobDeadLettered) {
 	if v.enquiry == nil {
 		return
 	}
-	o := w.crm.op(v.enquiry.operation)
+	v.partial = v.partial || len(v.made) > 0
+	lead, made := v.has(job.LeadStep)
+	w.breaks(made, NoHiddenEffect, "%s is a dead letter (%s), and its lead %s is made", v.stream, e.Reason, lead.CRMID)
 	if e.By != "" {
 		v.discarded = true
 		w.breaks(v.state.Phase == job.Claimed, NoHiddenEffect, "%s is discarded while %s calls the CRM", v.stream, v.state.Claim.Worker)
 		return
 	}
-	if w.crm.refused[o.id] {
+	if w.crm.refused[w.at(v).id] {
 		w.cover.hit(refusedForEver)
 	}
-	if w.discarded(o) {
+	switch {
+	case w.discarded(v.enquiry.operation):
 		w.cover.hit(blockedByDiscard)
 		return // it says that it is blocked: a person gave the operation up
+	case w.blocked(v):
+		w.cover.hit(blockedByAPart)
+		return
 	}
-	if o.doubtful() {
-		w.breaks(true, NoHiddenEffect, "%s is a dead letter (%s), and what its requests did is not known: %v", v.stream, e.Reason, o.made())
+	for _, o := range w.crm.steps(v.enquiry.operation) {
+		if _, made := v.has(o.step); !made && o.doubtful() {
+			w.breaks(true, NoHiddenEffect, "%s is a dead letter (%s), and what its requests did is not known: %v", v.stream, e.Reason, o.made())
+		}
 	}
 }
 
 func (w *world) confirmed(v *view, by *actor, e job.LeadConfirmed) {
 	w.cover.confirmed(v.state, e)
-	if e.How == job.ByOperator || v.enquiry == nil {
+	if w.stepped {
+		w.stepsConfirmed(v, e)
 		return
 	}
-	o := w.crm.op(v.enquiry.operation)
-	if e.How == job.ByLookup {
-		n := w.hits(o, by)
-		w.breaks(n != 1, VerdictIsRight, "%s is confirmed with %s, and the lookup found %d leads", v.stream, e.CRMID, n)
-	}
-	for _, l := range o.leads {
-		if l.id == e.CRMID {
-			return
-		}
-	}
-	w.breaks(true, VerdictIsRight, "%s is confirmed with %s, which is not its lead", v.stream, e.CRMID)
+	w.judgeID(v, by, "", e.CRMID, e.How)
 }
 
 // spared judges a job that ends without an effect.
@@ -254,7 +273,7 @@ func (w *world) spared(v *view, e job.NoEffectNeeded) {
 
 // effected judges a lead that was made.
 func (w *world) effected(o *operated) {
-	w.breaks(len(o.made()) > 1, AtMostOneEffect, "operation %.8s has the leads %s", o.id, strings.Join(o.made(), ", "))
+	w.breaks(len(o.made()) > 1, AtMostOneEffect, "operation %.8s has the %ss %s", o.of, o.makes(), strings.Join(o.made(), ", "))
 }
 
 // told notes that the current actor has a CRM id in hand.
@@ -293,15 +312,11 @@ func (w *world) turned(a *actor, t engine.Turn) {
 	}
 	for _, r := range a.receipts {
 		given := a.process.ctx.Err() != nil && a.troubled // told to end, and the log is down
-		w.breaks(!keeps(v.state, r.crmID) && !given, ReceiptsKept, "%s was told of %s, and %s does not have it", a.name, r.crmID, v.stream)
+		w.breaks(!w.keeps(v, r) && !given, ReceiptsKept, "%s was told of %s, and %s does not have it", a.name, r.crmID, v.stream)
 	}
 	held := v.state.Phase == job.Claimed && a.fenced == v.stream && v.state.Claim.Fence == a.fence &&
 		a.process.now().Before(v.state.Claim.LeaseUntil) // then it has expired, and others act
 	w.breaks(held && a.failures < leavesClaim && a.process.ctx.Err() == nil, Ends, "%s leaves its claim on %s behind", a.name, v.stream)
-}
-
-func keeps(s job.State, crmID string) bool {
-	return s.CRMID == crmID || slices.Contains(s.OtherCRMIDs, crmID)
 }
 
 // stored reports whether the enquiry is in the log.

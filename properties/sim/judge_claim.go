@@ -3,6 +3,8 @@ package sim
 import (
 	"bytes"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/leadonce/leadonce/engine/crm"
@@ -40,17 +42,19 @@ func (w *world) requested(o *operated, deadline time.Time) {
 	a.request = len(o.requests) - 1
 	o.requests[a.request].stream = a.fenced
 	v := w.byStream[a.fenced]
-	v.requests++
 	current := v.state.Phase == job.Claimed && v.state.Claim.Fence == a.fence
-	overtaken := v.state.Phase == job.Done && v.state.How == job.ByLate // by the receipt of an earlier claim
-	if !current && !overtaken {
+	cut := v.cut != 0 && v.cut == a.fence
+	if !current && !cut && !v.overtaken(o.step) {
 		w.breaks(true, OnlyUnderClaim, "%s sends a create for %s, which is %s", a.name, a.fenced, v.state.Phase)
 	}
 	if current {
+		v.requests++
 		v.claim.request = a.request
+		w.breaks(v.doubted, NoBlindRepeat, "%s sends a create for %s, and what was made before it was doubted is not known", a.name, a.fenced)
 		w.breaks(deadline.Add(a.process.skew).After(v.claim.deadline), OnlyUnderClaim, "%s sends a create for %s with a deadline that its claim does not have", a.name, a.fenced)
 	}
-	w.breaks(v.enquiry != nil && v.enquiry.operation != o.id, OperationIDStable, "%s sends operation %s for %s", a.name, o.id, v.stream)
+	stable := v.enquiry == nil || v.enquiry.operation == o.of && (o.step == v.state.Step || !current)
+	w.breaks(!stable, OperationIDStable, "%s sends operation %s for %s", a.name, o.id, v.stream)
 	w.judgeRepeat(o, deadline)
 	w.breaks(v.requests > w.plan.Attempts, CRMIsSpared, "%s is sent %d times, with a budget of %d", a.fenced, v.requests, w.plan.Attempts)
 	w.breaks(w.now.Before(a.process.leftAlone) && a.began > a.process.asked, CRMIsSpared, "%s sends a create, and the CRM asked to be left alone", a.name)
@@ -63,11 +67,11 @@ func (w *world) judgeRepeat(o *operated, deadline time.Time) {
 		if r.proof || r.absent {
 			continue
 		}
-		forgotten := w.plan.Class == crm.IdempotencyKey && !deadline.Add(settle-indexLag).Before(r.at.Add(keyValidity))
-		if !w.plan.Class.Repeatable() || forgotten {
+		forgotten := o.class == crm.IdempotencyKey && !deadline.Add(settle-indexLag).Before(r.at.Add(keyValidity))
+		if !o.class.Repeatable() || forgotten {
 			w.breaks(true, NoBlindRepeat, "%s sends a second create for operation %.8s, and what the first one did is not known", nameOf(w.current), o.id)
 		}
-		if w.plan.Class == crm.IdempotencyKey {
+		if o.class == crm.IdempotencyKey {
 			return // the first of them took the key
 		}
 	}
@@ -94,7 +98,7 @@ func (w *world) judgeProof(v *view, by *actor, event string, proven bool) {
 // proven reports whether the CRM's answer to the claim's request proved that it did
 // nothing.
 func (w *world) proven(v *view) bool {
-	return v.claim.request >= 0 && v.enquiry != nil && w.crm.op(v.enquiry.operation).requests[v.claim.request].proof
+	return v.claim.request >= 0 && v.enquiry != nil && w.at(v).requests[v.claim.request].proof
 }
 
 // judgeUnknown: an outcome is called unknown by whoever sent a request and had no
@@ -112,12 +116,17 @@ func (w *world) judgeReconciliation(v *view, by *actor, e job.ReconciliationNeed
 	if v.state.Phase != job.Claimed || v.enquiry == nil {
 		return
 	}
-	o := w.crm.op(v.enquiry.operation)
+	o := w.at(v)
+	if lead, made := v.has(job.LeadStep); made && e.Human && !v.state.Ambiguous && (o.refusals || v.tries >= w.plan.Attempts) {
+		w.cover.hit(leadIncomplete) // a dead letter would hide it
+		w.breaks(!strings.Contains(e.Reason, lead.CRMID), OnlyIfAmbiguous, "%s: a person is not told that lead %s is made: %s", v.stream, lead.CRMID, e.Reason)
+		return
+	}
 	if !v.lapsed && !o.doubtful() {
 		w.breaks(true, OnlyIfAmbiguous, "%s: nothing was ambiguous: %s", v.stream, e.Reason)
 	}
-	forEver := w.plan.Class == crm.Upsert || w.plan.Class == crm.UniqueCreate
-	if forEver && v.tries < w.plan.Attempts && !o.refusals {
+	forEver := o.class == crm.Upsert || o.class == crm.UniqueCreate
+	if forEver && v.tries < w.plan.Attempts && !o.refusals && !v.doubted {
 		w.breaks(true, OnlyIfAmbiguous, "%s could be sent again: %s", v.stream, e.Reason)
 	}
 	if v.state.Ambiguous && w.mine(v, by) {
@@ -155,12 +164,13 @@ func (w *world) judgeContent(op crm.Operation) {
 	if a == nil || a.fenced == "" {
 		return
 	}
-	e := w.byStream[a.fenced].enquiry
-	if e == nil {
+	v := w.byStream[a.fenced]
+	if v.enquiry == nil {
 		return
 	}
-	want := e.fields
-	w.breaks(!maps.Equal(op.Fields, want), ContentIsTheUpdates, "%s asks for a lead with %v, and %s says %v", a.name, op.Fields, a.fenced, want)
+	w.judgeMade(v, op.ID, op.Made)
+	want := v.wanted()
+	w.breaks(!maps.Equal(op.Fields, want), ContentIsTheUpdates, "%s asks for a lead with %v, and its first claim on %s says %v", a.name, op.Fields, a.fenced, want)
 }
 
 // heard notes what a lookup was answered.
@@ -193,16 +203,16 @@ func (w *world) hits(o *operated, by *actor) int {
 // judgeAbsence: no lead was made, and none can be made any more by what was sent.
 func (w *world) judgeAbsence(v *view, by *actor, e job.LeadAbsent) {
 	w.cover.absent(e)
-	v.lapsed = false
+	v.lapsed, v.doubted = false, false
 	if e.How == job.ByOperator {
 		v.requests, v.tries = 0, 0
 	}
 	if v.enquiry == nil {
 		return
 	}
-	o := w.crm.op(v.enquiry.operation)
+	o := w.at(v)
 	made := o.made()
-	w.breaks(len(made) > 0, AbsenceIsProven, "%s is said to have no lead, and has %v", v.stream, made)
+	w.breaks(len(made) > 0, AbsenceIsProven, "%s is said to have no %s, and has %v", v.stream, o.makes(), made)
 	if e.How == job.ByLookup {
 		w.breaks(w.hits(o, by) != 0, AbsenceIsProven, "%s is said to have no lead, and the lookup did not say so", v.stream)
 	}
@@ -237,7 +247,8 @@ func (w *world) reserved(v *view, event job.Event) {
 		return
 	}
 	w.breaks(h.state.Phase != job.DeadLetter, OneHolder, "%s takes the operation over from %s, which is %s", r.Holder, before.Holder, h.state.Phase)
-	w.breaks(h.enquiry != nil && w.crm.op(h.enquiry.operation).doubtful(), OneHolder, "%s takes the operation over from %s, which may have made a lead", r.Holder, before.Holder)
+	doubtful := h.enquiry != nil && slices.ContainsFunc(w.crm.steps(h.enquiry.operation), (*operated).doubtful)
+	w.breaks(doubtful, OneHolder, "%s takes the operation over from %s, which may have made a lead", r.Holder, before.Holder)
 }
 
 // judgeHolder: a job claims an operation that others share only while it holds it.

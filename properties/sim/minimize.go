@@ -126,6 +126,8 @@ func (m *minimizer) simplifySetup() {
 		func(s *Setup) { s.Snapshots = false },
 		func(s *Setup) { s.Share = false },
 		func(s *Setup) { s.Limited = false },
+		func(s *Setup) { s.Stepped, s.Culprit = false, 0 },
+		func(s *Setup) { s.Culprit = 0 },
 		func(s *Setup) { s.Steady = true },
 		func(s *Setup) { s.Refused = 0 },
 		func(s *Setup) { s.Faults = 0 },
@@ -147,5 +149,5 @@ func (m *minimizer) simplifySetup() {
 func equal(a, b Setup) bool {
 	return slices.Equal(a.Clocks, b.Clocks) && slices.Equal(a.Updates, b.Updates) &&
 		a.Processes == b.Processes && a.Workers == b.Workers && a.Snapshots == b.Snapshots && a.Share == b.Share &&
-		a.Limited == b.Limited && a.Steady == b.Steady && a.Refused == b.Refused && a.Faults == b.Faults
+		a.Limited == b.Limited && a.Steady == b.Steady && a.Stepped == b.Stepped && a.Culprit == b.Culprit && a.Refused == b.Refused && a.Faults == b.Faults
 }

@@ -19,12 +19,12 @@ func (n *network) Send(ctx context.Context, r httponce.Request) (httponce.Answer
 		return n.find(ctx, r)
 	}
 	w := n.p.w
-	f := w.await(point{port: creating})
+	o := w.crm.op(operationIn(r))
+	f := w.await(point{creating, o.step})
 	if err := n.unsent(ctx, r, f); err != nil {
 		return httponce.Answer{}, err
 	}
 	n.leaves()
-	o := w.crm.op(operationIn(r))
 	w.requested(o, r.Deadline.Add(-n.p.skew))
 	number := len(o.requests) - 1
 	answer, proof := w.crm.create(o, f, o.requests[number].deadline, r.Header.Get("Idempotency-Key"))
@@ -86,12 +86,12 @@ func (n *network) lost(ctx context.Context, why string) error {
 
 func (n *network) find(ctx context.Context, r httponce.Request) (httponce.Answer, error) {
 	w := n.p.w
-	f := w.await(point{port: finding})
+	_, operation, _ := strings.Cut(r.URL.RawQuery, "external_id=")
+	f := w.await(point{finding, w.crm.op(operation).step})
 	if err := n.unsent(ctx, r, f); err != nil {
 		return httponce.Answer{}, err
 	}
 	n.leaves()
-	_, operation, _ := strings.Cut(r.URL.RawQuery, "external_id=")
 	w.looked(operation)
 	answer := w.crm.find(operation, f)
 	if w.await(point{port: found}) == AnswerLost || ctx.Err() != nil {
@@ -228,11 +228,11 @@ func (c *simulatedCRM) carryOut(o *operated, effect timing, deadline time.Time, 
 	}
 	first := c.apply(o)
 	switch {
-	case effect == twice && c.class == crm.IdempotencyKey:
+	case effect == twice && o.class == crm.IdempotencyKey:
 		return reply{201, first.id, "replayed"} // the answer to the second one
 	case effect == twice:
 		return c.apply(o)
-	case effect == twiceLater && c.class != crm.IdempotencyKey: // a key settles the second one
+	case effect == twiceLater && o.class != crm.IdempotencyKey: // a key settles the second one
 		c.late = append(c.late, lateEffect{o.id, arrivesBy})
 	}
 	return first

@@ -14,7 +14,8 @@ const (
 	resolves = iota // by what the CRM truly has
 	requeues
 	discards
-	errs // resolves with an id that is not the lead's
+	errs   // resolves with an id that is not the lead's
+	doubts // whether the log has all that was sent
 	acts
 )
 
@@ -42,7 +43,7 @@ func (w *world) operator(v *view, act int) *actor {
 	key := v.state.Key
 	var leads []string
 	if v.enquiry != nil {
-		leads = w.inspect(w.crm.op(v.enquiry.operation)).made()
+		leads = w.inspect(w.at(v)).made()
 	}
 	a := &actor{name: "the operator (" + actNames[act] + ")", process: p, human: true}
 	return w.spawn(a, func() {
@@ -55,9 +56,11 @@ func (w *world) operator(v *view, act int) *actor {
 			_, err = p.engine.Discard(ctx, key, operator)
 		case errs:
 			v.careless = true
-			_, err = p.engine.Resolve(ctx, key, "", "L-wrong", operator)
+			_, err = p.engine.Resolve(ctx, key, v.state.Step, "L-wrong", operator)
+		case doubts:
+			_, err = p.engine.Doubt(ctx, v.stream, operator)
 		default:
-			err = resolve(ctx, p.engine, key, leads)
+			err = resolve(ctx, p.engine, key, v.state.Step, leads)
 		}
 		if err != nil {
 			w.tell("    the operator is refused: %v", err)
@@ -65,14 +68,14 @@ func (w *world) operator(v *view, act int) *actor {
 	})
 }
 
-var actNames = [acts]string{"answer from the CRM", "requeue", "discard", "wrong answer"}
+var actNames = [acts]string{"answer from the CRM", "requeue", "discard", "wrong answer", "doubt"}
 
-func resolve(ctx context.Context, e *engine.Engine, key job.Key, leads []string) error {
+func resolve(ctx context.Context, e *engine.Engine, key job.Key, step string, leads []string) error {
 	var err error
 	if len(leads) > 0 {
-		_, err = e.Resolve(ctx, key, "", leads[0], operator)
+		_, err = e.Resolve(ctx, key, step, leads[0], operator)
 	} else {
-		_, err = e.ResolveAbsent(ctx, key, "", operator)
+		_, err = e.ResolveAbsent(ctx, key, step, operator)
 	}
 	return err
 }

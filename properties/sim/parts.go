@@ -48,10 +48,12 @@ type parts struct {
 	planner job.Planner
 	people  []sent
 	byText  map[string]int
+	own     bool // the rules and the CRM are the simulation's own
 }
 
 func partsOf(from *Parts) parts {
 	own := parts{planner: plan, people: known, byText: byText}
+	own.own = from == nil || from.CRM == nil && from.Plan == nil
 	if from == nil || from.Store == nil {
 		own.store = inMemory{memory.New()}
 	}
@@ -81,7 +83,8 @@ func asked(s Sent, rules job.Planner) sent {
 	u := s[0]
 	key := u.Key()
 	p := rules(key, u)
-	e := sent{name: u.Kind, bot: u.Bot, id: u.ID, chat: int(u.Chat), spellings: s, own: true, fields: p.Fields}
+	e := sent{name: u.Kind, bot: u.Bot, id: u.ID, chat: int(u.Chat), spellings: s, own: true}
+	e.write(p.Fields)
 	e.operation = operation(u.Bot, key.String())
 	switch {
 	case p.Undecodable != "":

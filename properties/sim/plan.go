@@ -27,6 +27,8 @@ type Setup struct {
 	Faults    uint64 // bit f: the fault f may happen
 	Limited   bool   // the CRM may be asked seldom, and is left alone after few failures
 	Steady    bool   // no jitter: every wait is half its bound
+	Stepped   bool   // a lead takes a contact, the lead, and what links them
+	Culprit   int    // of a stepped lead: the index of the step that is refused, where Refused says so
 
 	Parts *Parts // in place of the simulation's own
 }
@@ -60,7 +62,7 @@ const (
 	Terminate             // process A is told to end, and another one starts
 	Land                  // what is late arrives
 	Operate               // an operator acts on job A: N is the act
-	Copy                  // a person copies a lead of job A in the CRM
+	Copy                  // a person copies the lead of job A in the CRM, or what step N of it made
 	Future                // a newer release writes an event on job A
 	kinds
 )

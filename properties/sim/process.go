@@ -57,7 +57,7 @@ func (p *process) start() {
 	must(err)
 	p.engine, err = engine.New(engine.Config{
 		Log: p.log, CRM: connector, Clock: c, IDs: &w.ids, Observer: &observer{w},
-		Plan: w.parts.planner, Policy: w.policy(), Worker: p.name,
+		Plan: p.plan, Policy: w.policy(), Worker: p.name,
 	})
 	must(err)
 	p.handler, err = telegram.New(telegram.Config{
@@ -100,11 +100,18 @@ func (p *process) connect() (crm.Connector, error) {
 	if p.w.parts.crm != nil {
 		return p.connectOutside()
 	}
-	c, err := restcrm.New(p.limits().described, restcrm.Config{
+	described := p.limits().described
+	if p.w.stepped {
+		described = p.limits().inSteps[p.w.plan.Class]
+	}
+	c, err := restcrm.New(described, restcrm.Config{
 		BaseURL: "http://crm", Class: p.w.plan.Class, Settle: settle, KeyValidity: keyValidity,
 		Sender: &network{p}, Now: p.now, Sleep: p.turn,
 	})
-	return &witnessed{c, p.w}, err
+	if err != nil || !p.w.stepped {
+		return &witnessed{c, p.w}, err
+	}
+	return p.inSteps(c), nil
 }
 
 // work is what the program's runner does with the engine and the agenda, one

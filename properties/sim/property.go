@@ -12,6 +12,7 @@ const (
 	NothingDiscarded    Property = "nothing-discarded"
 	AcceptedOnce        Property = "accepted-once"
 	OnlyUnderClaim      Property = "only-under-claim"
+	StepsInOrder        Property = "steps-in-order"
 	NoBlindRepeat       Property = "no-blind-repeat"
 	OperationIDStable   Property = "operation-id-stable"
 	FinalStays          Property = "final-stays"
@@ -42,7 +43,7 @@ const (
 // Properties lists those of every run. Beside them, OutsideProperties judges parts
 // from outside.
 var Properties = []Property{
-	AtMostOneEffect, StoredBefore2xx, StoredIsAnswered, NothingDiscarded, AcceptedOnce, OnlyUnderClaim,
+	AtMostOneEffect, StoredBefore2xx, StoredIsAnswered, NothingDiscarded, AcceptedOnce, OnlyUnderClaim, StepsInOrder,
 	NoBlindRepeat, OperationIDStable, FinalStays, NoHiddenEffect, ReceiptsKept, SecondIDIsIncident, ByTheTable,
 	OnlyIfAmbiguous, CRMIsSpared, SnapshotsHold, ProofIsProof, AbsenceIsProven, OneHolder, ContentIsTheUpdates, NoPanic, Ends, DoneIfAnswered, VerdictIsRight, FoldIsTheState,
 	ReplayIsIdle, AgendaIsComplete,

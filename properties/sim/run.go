@@ -90,7 +90,8 @@ func (w *world) do(s Step) {
 		w.operate(s)
 	case Copy:
 		if v := w.job(s.A); v != nil && v.enquiry != nil && w.plan.Faults>>Copied&1 == 1 {
-			w.crm.copyLead(w.crm.op(v.enquiry.operation))
+			list := w.crm.steps(v.enquiry.operation)
+			w.crm.copyLead(list[index(s.N, len(list))])
 		}
 	case Future:
 		w.fromFuture(s)
@@ -194,8 +195,10 @@ func Hash(p Plan) [sha256.Size]byte {
 		digest(h, r)
 	}
 	for _, e := range w.chats.enquiries {
-		for _, l := range w.crm.op(e.operation).leads {
-			h.Write([]byte(l.id + l.at.String()))
+		for _, o := range w.crm.steps(e.operation) {
+			for _, l := range o.leads {
+				h.Write([]byte(l.id + l.at.String()))
+			}
 		}
 	}
 	return [sha256.Size]byte(h.Sum(nil))

@@ -29,6 +29,9 @@ func (p Plan) String() string {
 	if p.Share {
 		b.WriteString("s")
 	}
+	if p.Stepped {
+		b.WriteString("t" + strconv.Itoa(p.Culprit))
+	}
 	if p.Limited {
 		b.WriteString("l")
 	}
@@ -66,8 +69,12 @@ func ParseSchedule(s string) (Plan, error) {
 	if p.Class, err = crm.ParseClass(parts[1]); err != nil {
 		return Plan{}, err
 	}
-	size, found := strings.CutSuffix(parts[2], "l")
-	p.Limited = found
+	size, limited := strings.CutSuffix(parts[2], "l")
+	p.Limited = limited
+	size, culprit, stepped := strings.Cut(size, "t")
+	if p.Stepped, p.Culprit = stepped, strings.Index("012", culprit); stepped && (len(culprit) != 1 || p.Culprit < 0) {
+		return Plan{}, fmt.Errorf("schedule: behind the t in %q stands which step is refused: 0, 1 or 2", parts[2])
+	}
 	size, p.Share = strings.CutSuffix(size, "s")
 	size, p.Steady = strings.CutSuffix(size, "j")
 	size, p.Snapshots = strings.CutSuffix(size, "n")
@@ -158,6 +165,8 @@ func (p Plan) Check() error {
 		return fmt.Errorf("plan: %d workers, want 1 to %d", p.Workers, MaxWorkers)
 	case p.Attempts < 1 || p.Attempts > 100:
 		return fmt.Errorf("plan: %d attempts, want 1 to 100", p.Attempts)
+	case p.Culprit < 0 || p.Culprit >= len(leadSteps) || !p.Stepped && p.Culprit > 0:
+		return fmt.Errorf("plan: step %d of a lead is refused, want 0 to %d, and 0 for a lead of one step", p.Culprit, len(leadSteps)-1)
 	case len(p.Updates) == 0 || len(p.Updates) > maxUpdates || len(p.Clocks) > MaxProcesses:
 		return fmt.Errorf("plan: %d updates and %d clocks, want 1 to %d and at most %d", len(p.Updates), len(p.Clocks), maxUpdates, MaxProcesses)
 	case len(p.Steps) > maxSteps:

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -21,7 +22,11 @@ func Story(out io.Writer, p Plan) *Violation {
 // Tell writes what happens under the plan: a numbered list, the streams as they are
 // in the end, and what the CRM was asked and made.
 func Tell(out io.Writer, p Plan) *Violation {
-	fmt.Fprintf(out, "A CRM of class %s, %d process(es) with %d worker(s) each, %d attempt(s).\n\n", p.Class, p.Processes, p.Workers, p.Attempts)
+	fmt.Fprintf(out, "A CRM of class %s, %d process(es) with %d worker(s) each, %d attempt(s).\n", p.Class, p.Processes, p.Workers, p.Attempts)
+	if p.Stepped {
+		fmt.Fprintf(out, "A lead takes the steps %s.\n", strings.Join(leadSteps[:], ", "))
+	}
+	fmt.Fprintln(out)
 	n := 0
 	w := newWorld(p, &Coverage{}, func(line string) {
 		if strings.HasSuffix(line, portNames[sweeping]) {
@@ -68,8 +73,15 @@ func (w *world) tellStreams(out io.Writer) {
 				continue
 			}
 			fmt.Fprintf(out, " · %s", e.Name())
-			if c, ok := e.(job.LeadConfirmed); ok {
-				fmt.Fprintf(out, " %s", c.CRMID)
+			switch e := e.(type) {
+			case job.JobClaimed:
+				if e.Step != "" {
+					fmt.Fprintf(out, " (%s)", e.Step)
+				}
+			case job.StepConfirmed:
+				fmt.Fprintf(out, " %s %s", e.Step, e.CRMID)
+			case job.LeadConfirmed:
+				fmt.Fprintf(out, " %s", e.CRMID)
 			}
 		}
 		fmt.Fprintln(out)
@@ -78,11 +90,17 @@ func (w *world) tellStreams(out io.Writer) {
 
 func (w *world) tellCRM(out io.Writer) {
 	fmt.Fprint(out, "\nThe CRM's journal:\n")
-	for _, id := range slices.Sorted(maps.Keys(w.crm.ops)) {
-		o := w.crm.ops[id]
-		fmt.Fprintf(out, "  operation %s: %d create(s)", id, len(o.requests))
+	inOrder := func(a, b *operated) int {
+		return cmp.Or(strings.Compare(a.of, b.of), cmp.Compare(a.place, b.place), strings.Compare(a.id, b.id))
+	}
+	for _, o := range slices.SortedFunc(maps.Values(w.crm.ops), inOrder) {
+		fmt.Fprintf(out, "  operation %s", o.of)
+		if o.step != "" {
+			fmt.Fprintf(out, ", its %s", o.step)
+		}
+		fmt.Fprintf(out, ": %d create(s)", len(o.requests))
 		for _, l := range o.leads {
-			fmt.Fprintf(out, " · lead %s at %s", l.id, l.at.Format(time.TimeOnly))
+			fmt.Fprintf(out, " · %s %s at %s", o.makes(), l.id, l.at.Format(time.TimeOnly))
 			if l.copy {
 				fmt.Fprint(out, " by a person")
 			}

@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/google/uuid"
@@ -30,6 +32,30 @@ type sent struct {
 	own       bool   // its operation is its own
 	spellings [2]job.Update
 	fields    map[string]string // of its lead
+	edited    map[string]string // the same, by rules that were edited
+	recorded  [2]job.Fields     // both, as a claim has them
+}
+
+// write notes the fields of the update's lead.
+func (s *sent) write(fields map[string]string) {
+	s.fields, s.edited = fields, edited(fields)
+	for i, f := range []map[string]string{s.fields, s.edited} {
+		if len(f) > 0 {
+			text, err := json.Marshal(f)
+			must(err)
+			s.recorded[i] = job.Fields(text)
+		}
+	}
+}
+
+// edited are the fields by rules that give the lead one more.
+func edited(fields map[string]string) map[string]string {
+	more := maps.Clone(fields)
+	if more == nil {
+		more = map[string]string{}
+	}
+	more["rules"] = "edited"
+	return more
 }
 
 // known are the updates that a Setup chooses from, by index.
@@ -96,14 +122,16 @@ func update(bot, id int64, chat int, body string, w wish, businessKey string) se
 			panic(err)
 		}
 		s.spellings[i] = u
-		s.fields = plan(u.Key(), u).Fields
+		s.write(plan(u.Key(), u).Fields)
 	}
 	return s
 }
 
+// namespace is of operation ids and of the keys of steps.
+var namespace = uuid.MustParse("6f1d9a52-0b7e-4c3d-9c41-5e8827d4b106")
+
 // operation is the operation_id by the design's words, not by the engine's code.
 func operation(bot int64, businessKey string) string {
-	namespace := uuid.MustParse("6f1d9a52-0b7e-4c3d-9c41-5e8827d4b106")
 	return uuid.NewSHA1(namespace, fmt.Appendf(nil, "%d\ncreate_lead\n%s", bot, businessKey)).String()
 }
 

@@ -27,6 +27,7 @@ var noon = time.Date(2026, 6, 11, 12, 0, 0, 0, time.UTC)
 // them. Nothing in it runs by itself: step is the scheduler's.
 type world struct {
 	plan    Plan
+	stepped bool      // a lead takes several steps
 	now     time.Time // the true time
 	parts   parts
 	store   eventlog.Log // the judge's handle
@@ -69,6 +70,7 @@ func newWorld(p Plan, cover *Coverage, story func(string), on *stage) *world {
 		byStream: make(map[string]*view, len(p.Updates)),
 	}
 	w.store = w.parts.store.Handle(0)
+	w.stepped = p.Stepped && w.parts.crm == nil
 	w.crm = newSimulatedCRM(w, p)
 	w.chats = newTelegram(w.parts.people, p.Updates, p.Refused)
 	for _, e := range w.chats.enquiries {
