@@ -140,10 +140,11 @@ func TestEvidence(t *testing.T) {
 }
 
 // TestHonestInBadWeather: a CRM whose answers get lost, and that is late, is not said
-// to lie.
+// to lie. In these seeds a create is unanswered three times in a row, or lost behind
+// the answer that is cut.
 func TestHonestInBadWeather(t *testing.T) {
 	for _, class := range crm.Classes {
-		for seed := range uint64(2) {
+		for _, seed := range []uint64{0, 21, 22, 26, 37} {
 			t.Run(fmt.Sprintf("%s %d", class, seed), func(t *testing.T) {
 				t.Parallel()
 				_, url := simulated(t, sim.Config{
