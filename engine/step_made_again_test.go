@@ -159,6 +159,17 @@ func TestAnAnswerIsForTheStepThatWasSeen(t *testing.T) {
 	}
 }
 
+// TestAnAnswerLosesARaceToADelivery: the job has not gone on.
+func TestAnAnswerLosesARaceToADelivery(t *testing.T) {
+	w := newSteppedWorld(crm.None)
+	key, e := w.accept(t, message(1, "hello")), w.engine("a", 0)
+	w.fail("create", lostAfter)
+	w.run(t, e)
+	w.meanwhile("append StepConfirmed", func() { w.quiet(func() { w.accept(t, message(1, "hello")) }) })
+	mustAct(t)(e.Resolve(t.Context(), key, "contact", "L-1", operator))
+	wantHistory(t, w, key, "UpdateReceived", "JobClaimed", "ReconciliationNeeded", "DeliveryRepeated", "StepConfirmed")
+}
+
 // TestEachStepOfADoubtedJobIsLookedUp: the restored log has lost that the contact was
 // made, and the lead.
 func TestEachStepOfADoubtedJobIsLookedUp(t *testing.T) {
@@ -240,6 +251,7 @@ func TestTheConnectorChangesWhileAJobIsOpen(t *testing.T) {
 		"a link is ambiguous, and then no step":     {crm.Lookup, three, []fault{none, none, lostAfter}, 3, nil, true, "L-3", 3, 1},
 		"nothing is made, and then several steps":   {crm.Lookup, nil, []fault{limited}, 1, three, false, "L-2", 3, 2},
 		"the effect is ambiguous, and then a step":  {crm.Upsert, nil, []fault{lostAfter}, 1, three, true, "L-1", 0, 1},
+		"the lead comes first, and nothing changes": {crm.Lookup, three[1:], []fault{lostAfter}, 1, three[1:], false, "L-1", 2, 1},
 		"the contact is made, and a step is before": {crm.Lookup, three, nil, 1, []string{"company", "contact", job.LeadStep}, false, "L-3", 3, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

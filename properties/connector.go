@@ -65,7 +65,8 @@ func (w *wire) drawing(class crm.Class) func(sim.Source) sim.Plan {
 	return func(r sim.Source) sim.Plan {
 		p := sim.Draw(r, class)
 		p.Parts = parts
-		p.Refused = 0 // the sandbox decides what it refuses
+		p.Refused = 0                   // the sandbox decides what it refuses
+		p.Stepped, p.Culprit = false, 0 // and its connector makes a lead by itself
 		if r.IntN(4) > 0 {
 			p.Faults = sim.AllFaults
 			p.Steps = append(besetCalls(r), p.Steps...)
