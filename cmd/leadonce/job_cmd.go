@@ -226,7 +226,7 @@ func jobShowCommand() *cobra.Command {
 				return err
 			}
 			if out.json() {
-				return writeJSON(c.OutOrStdout(), repliedJob{j, reply})
+				return writeJSON(c.OutOrStdout(), repliedJob{j, stepKey(j), reply})
 			}
 			return writeJob(c.OutOrStdout(), j, reply)
 		})
@@ -237,7 +237,17 @@ func jobShowCommand() *cobra.Command {
 // repliedJob is a job with the reply to its person.
 type repliedJob struct {
 	projections.Job
-	Reply *shownReply `json:"reply,omitempty"`
+	StepKey string      `json:"step_key,omitempty"`
+	Reply   *shownReply `json:"reply,omitempty"`
+}
+
+// stepKey is what to look for in the CRM when a job stands at another step than the
+// lead: not the operation id, which is the lead's own.
+func stepKey(j projections.Job) string {
+	if j.Step == "" || j.Step == job.LeadStep || j.OperationID == "" {
+		return ""
+	}
+	return job.StepKey(j.OperationID, j.Step)
 }
 
 // writeJob shows every field that has something to say, of the job and of the reply.
@@ -245,6 +255,9 @@ func writeJob(w io.Writer, j projections.Job, reply *shownReply) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if err := writeFields(t, "", j); err != nil {
 		return err
+	}
+	if key := stepKey(j); key != "" {
+		fmt.Fprintf(t, "step_key\t%s\n", key)
 	}
 	if reply != nil {
 		if err := writeFields(t, "reply.", reply); err != nil {

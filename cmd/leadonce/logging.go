@@ -103,6 +103,9 @@ func about(s job.State) []slog.Attr {
 	}
 	if s.Step != "" {
 		attrs = append(attrs, slog.String("step", s.Step))
+		if s.Step != job.LeadStep {
+			attrs = append(attrs, slog.String("step_key", job.StepKey(s.OperationID, s.Step)))
+		}
 	}
 	if s.CRMID != "" {
 		attrs = append(attrs, slog.String("crm_id", s.CRMID))
