@@ -175,6 +175,9 @@ func readLeads(ctx context.Context, c config, from string) ([]audit.Lead, error)
 		if err := c.checkCRM(); err != nil {
 			return nil, err
 		}
+		if c.CRM.URL == "" {
+			return nil, mistake("--crm: only the simulated CRM tells its leads by itself, at crm.url; export those of yours, and give --crm=FILE or --crm=URL of a JSON array of {external_id, crm_id}")
+		}
 		from = strings.TrimRight(c.CRM.URL, "/") + "/oracle/effects"
 	}
 	return fetchLeads(ctx, &http.Client{Timeout: leadsTimeout}, from)
