@@ -143,6 +143,22 @@ func TestTheRepliesOfInitAreSound(t *testing.T) {
 	}
 }
 
+// The rules that the file of init shows are ones that can be used.
+func TestTheRulesOfInitAreSound(t *testing.T) {
+	_, block, found := strings.Cut(string(sampleConfig), "\n# rules:\n")
+	block, _, end := strings.Cut(block, "\n\n")
+	if !found || !end {
+		t.Fatal("the file has no rules")
+	}
+	path := filepath.Join(t.TempDir(), "leadonce.yaml")
+	if err := os.WriteFile(path, []byte("rules:\n"+strings.ReplaceAll("\n"+block, "\n#", "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := readConfig(path, nil); err != nil || len(c.Rules) != 3 {
+		t.Errorf("%v, %+v", err, c.Rules)
+	}
+}
+
 // T31: whatever becomes of the reply, the delivery is answered 200, before and behind
 // it, and the job is as it is without replies.
 func TestT31_ReplyFails(t *testing.T) {
