@@ -1,6 +1,7 @@
 package restcrm
 
 import (
+	"net/http"
 	"regexp"
 	"slices"
 	"time"
@@ -119,6 +120,12 @@ func (l *loader) checkCreation(s *stage, keyed bool) {
 	}
 	if c.request.keyHeader != nil && !keyed {
 		l.fail(c.node.get("key_header"), "a key header belongs to class idempotency_key alone; leave it out")
+	}
+	for _, class := range s.classes {
+		l.checkBare(c.outcome, string(class), unprovenCreate, gateway)
+		if s.lookup != nil {
+			l.checkBare(s.lookup.outcome, string(class), unprovenLookup, slices.Concat(gateway, []int{http.StatusNotFound}))
+		}
 	}
 	unique := slices.ContainsFunc(s.classes, crm.Class.Repeatable)
 	for _, r := range c.outcome {
