@@ -150,9 +150,10 @@ func TestAnAnswerIsForTheStepThatWasSeen(t *testing.T) {
 			w.advance(t, e, key)
 		})
 	})
+	const want = "telegram/7/1: cannot reconcile a job in phase needs_reconciliation: it stands at its step lead: look for what that makes, and give --step lead"
 	var refusal *job.NotAllowedError
-	if _, err := w.engine("console", 0).Resolve(t.Context(), key, "contact", "L-1", operator); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "step lead") {
-		t.Fatalf("error %v", err)
+	if s, err := w.engine("console", 0).Resolve(t.Context(), key, "contact", "L-1", operator); !errors.As(err, &refusal) || err.Error() != want || s.Step != job.LeadStep {
+		t.Fatalf("at %q: error %v", s.Step, err)
 	}
 	if s := wantPhase(t, w, key, job.NeedsReconciliation); len(s.Made) != 1 || s.Step != job.LeadStep {
 		t.Fatalf("at %s, made %v", s.Step, s.Made)

@@ -110,20 +110,20 @@ func (w *world) judgeUnknown(v *view, by *actor, e job.OutcomeUnknown) {
 }
 
 // judgeReconciliation: a person is bothered, and the CRM searched, only where
-// something was ambiguous and could not be repeated.
+// something was ambiguous and could not be repeated; or a person, about a lead that is
+// made and lacks what belongs to it.
 func (w *world) judgeReconciliation(v *view, by *actor, e job.ReconciliationNeeded) {
 	w.lapse(v, by)
 	if v.state.Phase != job.Claimed || v.enquiry == nil {
 		return
 	}
 	o := w.at(v)
-	if lead, made := v.has(job.LeadStep); made && e.Human && !v.state.Ambiguous && (o.refusals || v.tries >= w.plan.Attempts) {
-		w.cover.hit(leadIncomplete) // a dead letter would hide it
-		w.breaks(!strings.Contains(e.Reason, lead.CRMID), OnlyIfAmbiguous, "%s: a person is not told that lead %s is made: %s", v.stream, lead.CRMID, e.Reason)
-		return
-	}
 	if !v.lapsed && !o.doubtful() {
-		w.breaks(true, OnlyIfAmbiguous, "%s: nothing was ambiguous: %s", v.stream, e.Reason)
+		lead, made := v.has(job.LeadStep)
+		hidden := made && e.Human && (o.refusals || v.tries >= w.plan.Attempts) // a dead letter would hide the lead
+		w.breaks(!hidden, OnlyIfAmbiguous, "%s: nothing was ambiguous: %s", v.stream, e.Reason)
+		w.breaks(!strings.Contains(e.Reason, lead.CRMID), OnlyIfAmbiguous, "%s: a person is not told that lead %s is made: %s", v.stream, lead.CRMID, e.Reason)
+		w.cover.hit(leadIncomplete)
 	}
 	forEver := o.class == crm.Upsert || o.class == crm.UniqueCreate
 	if forEver && v.tries < w.plan.Attempts && !o.refusals && !v.doubted {
