@@ -96,8 +96,6 @@ func misfit(where string, want reflect.Type) error {
 		thing = "true or false"
 	case want.Kind() == reflect.Slice:
 		thing = "a list"
-	case want.Kind() == reflect.Bool:
-		thing = "true or false"
 	case want.Kind() == reflect.String:
 		thing = "a text"
 	case want.Kind() == reflect.Int || want.Kind() == reflect.Int64:
