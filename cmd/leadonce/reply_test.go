@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -124,38 +123,6 @@ func TestRepliesAreOffByDefault(t *testing.T) {
 	}
 	if _, out, _ := s.run("job", "show", "telegram/700000001/1"); strings.Contains(out, "reply") {
 		t.Errorf("job show prints\n%s", out)
-	}
-}
-
-// The replies that the file of init shows are ones that can be used.
-func TestTheRepliesOfInitAreSound(t *testing.T) {
-	_, block, found := strings.Cut(string(sampleConfig), "\n# reply:\n")
-	block, _, end := strings.Cut(block, "\n\n")
-	if !found || !end {
-		t.Fatal("the file has no reply")
-	}
-	path := filepath.Join(t.TempDir(), "leadonce.yaml")
-	if err := os.WriteFile(path, []byte("reply:\n"+strings.ReplaceAll("\n"+block, "\n#", "\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if c, err := readConfig(path, nil); err != nil || len(c.replies) != 2 || c.Reply.Within != 10*time.Minute {
-		t.Errorf("%v, %+v", err, c.Reply)
-	}
-}
-
-// The rules that the file of init shows are ones that can be used.
-func TestTheRulesOfInitAreSound(t *testing.T) {
-	_, block, found := strings.Cut(string(sampleConfig), "\n# rules:\n")
-	block, _, end := strings.Cut(block, "\n\n")
-	if !found || !end {
-		t.Fatal("the file has no rules")
-	}
-	path := filepath.Join(t.TempDir(), "leadonce.yaml")
-	if err := os.WriteFile(path, []byte("rules:\n"+strings.ReplaceAll("\n"+block, "\n#", "\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if c, err := readConfig(path, nil); err != nil || len(c.Rules) != 3 {
-		t.Errorf("%v, %+v", err, c.Rules)
 	}
 }
 
