@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 )
 
@@ -237,6 +239,8 @@ func TestEveryMistakeInARule(t *testing.T) {
 		{"name: hello", "name: a/b", "leadonce.yaml:8: rules[0].name: not a rule's name: "},
 		{"name: hello\n    when", "when", "leadonce.yaml:8: rules[0].name: not a rule's name: "},
 		{"when: ", "wen: ", `leadonce.yaml:9: unknown key "wen"; the keys are`},
+		{"action: create_lead", "action: create_lead\n    series: " + canary, "leadonce.yaml:11: series: give a duration such as 500ms"},
+		{"action: create_lead", "action: create_lead\n    series: 10ms", "leadonce.yaml:11: rules[0].series: not a window: give 1s to 24h"},
 		{"action: create_lead", "action: create_lead\n    business_key: is_private", "leadonce.yaml:11: rules[0].business_key: line 1 column 1: it is a bool, want a text or a whole number: make"},
 		{"rules:\n", "rules:\n  - {name: hello, action: ignore}\n", "leadonce.yaml:9: rules[1].name: hello stands twice: "},
 	} {
@@ -297,4 +301,36 @@ steps:
 		t.Fatal(err)
 	}
 	judgeMistake(t, "a folder", path, nil, "leadonce.yaml:2: crm.connector: acme.yaml: this is a directory; name a file")
+}
+
+// TestEveryDurationIsFound: badDuration knows the key of every duration that there is.
+func TestEveryDurationIsFound(t *testing.T) {
+	keys := durationKeys(reflect.TypeFor[config]())
+	if len(keys) < 8 {
+		t.Fatalf("the durations are %v", keys)
+	}
+	for _, key := range keys {
+		if found := badDuration([]byte(key + ": soon")); found == nil {
+			t.Errorf("a %s that is none is not found", key)
+		}
+	}
+}
+
+func durationKeys(of reflect.Type) (keys []string) {
+	if of.Kind() == reflect.Slice {
+		of = of.Elem()
+	}
+	if of.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(of) {
+		switch key := f.Tag.Get("yaml"); {
+		case key == "":
+		case f.Type == reflect.TypeFor[time.Duration]():
+			keys = append(keys, key)
+		default:
+			keys = append(keys, durationKeys(f.Type)...)
+		}
+	}
+	return keys
 }

@@ -117,7 +117,7 @@ func keyBefore(t *token.Token) string {
 func badDuration(data []byte) *token.Token {
 	for _, t := range lexer.Tokenize(string(data)) {
 		switch keyBefore(t) {
-		case "lease", "call_timeout", "clock_skew", "first", "max", "settle", "key_validity", "within":
+		case "lease", "call_timeout", "clock_skew", "first", "max", "settle", "key_validity", "within", "series":
 			if _, err := time.ParseDuration(t.Value); err != nil {
 				return t
 			}
