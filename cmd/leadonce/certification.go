@@ -81,23 +81,16 @@ func (c certification) fileName() string {
 // save writes the report where nothing is yet, or replaces the file.
 func (c certification) save(path string) error {
 	text, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		return err
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("the report: %w", err)
+	if err == nil {
+		err = replaceFile(path, append(text, '\n'))
 	}
-	file, err := os.CreateTemp(dir, ".certification-*") // which is 0600
 	if err != nil {
 		return fmt.Errorf("the report: %w", err)
 	}
-	defer os.Remove(file.Name()) // of no effect once it is renamed
-	_, err = file.Write(append(text, '\n'))
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("the report %s: %w", path, err)
-	}
-	return os.Rename(file.Name(), path)
+	return nil
 }
 
 // records are the reports in a folder. One that cannot be read is an error: it may be

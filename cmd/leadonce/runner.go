@@ -252,7 +252,7 @@ func (r *runner) save(a *engine.Agenda) {
 	}
 }
 
-// replaceFile writes a file beside path and moves it over it.
+// replaceFile writes a file beside path and moves it over it. Only its owner may read it.
 func replaceFile(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
