@@ -130,47 +130,48 @@ type trust struct {
 
 // checkTrust is an error when the class is neither certified nor to be trusted.
 func (c config) checkTrust() (trust, error) {
-	connector, err := newConnector(c)
-	if err != nil {
-		return trust{}, asMistake(err)
-	}
-	t, err := c.trust(connector)
-	switch {
-	case err != nil, t.certified:
+	t, err := c.trust()
+	if err != nil || t.certified || c.CRM.TrustDeclared {
 		return t, err
-	case c.CRM.TrustDeclared:
-		t.text += "; trusted as declared"
-		return t, nil
 	}
 	return t, c.sources.place(wrong("crm.class",
 		"%s; run `leadonce crm certify`, or take it for true with --trust-declared (crm.trust_declared: true)", t.text))
 }
 
-func (c config) trust(connector crm.Connector) (trust, error) {
-	class := connector.Describe().Class
-	if class == crm.None {
-		return trust{true, "class none promises nothing, and needs no certificate"}, nil
-	}
-	who, _, err := identify(connector)
+// trust is what is known of the declared class.
+func (c config) trust() (trust, error) {
+	connector, err := newConnector(c)
 	if err != nil {
-		return trust{text: fmt.Sprintf("class %s is not certified: no file describes the connector %s", class, c.CRM.Connector)}, nil
+		return trust{}, asMistake(err)
+	}
+	if class := connector.Describe().Class; class == crm.None {
+		return trust{true, "class none promises nothing, and needs no certificate"}, nil
 	}
 	list, err := records(recordDir(c))
 	if err != nil {
 		return trust{}, c.sources.place(asMistake(err))
 	}
-	about := fmt.Sprintf("class %s of %s at %s", class, c.CRM.Connector, who.host)
-	newest, found, other := newestOf(list, connector.Describe().Name, who)
+	t := c.trustIn(list, connector.Describe(), identify(connector))
+	if !t.certified && c.CRM.TrustDeclared {
+		t.text += "; trusted as declared"
+	}
+	return t, nil
+}
+
+// trustIn is what the reports say of it.
+func (c config) trustIn(list []certification, d crm.Description, who identity) trust {
+	about := fmt.Sprintf("class %s of %s at %s", d.Class, c.CRM.Connector, who.host)
+	newest, found, other := newestOf(list, d.Name, who)
 	switch {
 	case !found && other.IsZero():
-		return trust{text: fmt.Sprintf("%s is not certified: %s has no report on it", about, recordDir(c))}, nil
+		return trust{text: fmt.Sprintf("%s is not certified: %s has no report on it", about, recordDir(c))}
 	case !found:
 		return trust{text: fmt.Sprintf("%s is not certified: the newest report, of %s, is on another description, class, settle time or variable",
-			about, shownTime(other))}, nil
+			about, shownTime(other))}
 	case newest.class.Verdict != crmtest.Held:
-		return trust{text: fmt.Sprintf("%s was %s in the newest certification, of %s: %s", about, newest.class.Verdict, shownTime(newest.at), newest.class.why())}, nil
+		return trust{text: fmt.Sprintf("%s was %s in the newest certification, of %s: %s", about, newest.class.Verdict, shownTime(newest.at), newest.class.why())}
 	}
-	return trust{true, fmt.Sprintf("%s was certified on %s", about, shownTime(newest.at))}, nil
+	return trust{true, fmt.Sprintf("%s was certified on %s", about, shownTime(newest.at))}
 }
 
 func shownTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }

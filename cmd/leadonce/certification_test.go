@@ -17,10 +17,7 @@ func certifiedAt(t *testing.T, c config, name string, at time.Time, verdict crmt
 	if err != nil {
 		t.Fatal(err)
 	}
-	who, _, err := identify(connector)
-	if err != nil {
-		t.Fatal(err)
-	}
+	who := identify(connector)
 	report := certification{Connector: "crmsim", Host: who.host, Time: at, Classes: []certifiedClass{{
 		Class: crm.Class(c.CRM.Class), Digest: who.digest, Verdict: verdict,
 		Steps: []certifiedStep{{Verdict: verdict, Why: "the reason"}},

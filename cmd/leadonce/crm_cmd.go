@@ -185,18 +185,14 @@ func (f certifyFlags) run(c *cobra.Command, out output, config config, classes [
 	if err != nil {
 		return asMistake(err)
 	}
-	_, base, err := identify(declared)
-	if err != nil {
-		return err
-	}
+	base := declared.Base()
 	report := certification{
 		Connector: declared.Describe().Name, File: config.CRM.Connector, Host: base.Host,
 		Program: programVersion(), Declared: crm.Class(config.CRM.Class),
 	}
 	told := c.ErrOrStderr()
-	remover, _ := declared.(crmtest.Remover)
 	after := "it cannot remove them, and lists them at the end"
-	if remover != nil && remover.CanRemove() {
+	if declared.CanRemove() {
 		after = "it removes them at the end"
 	}
 	fmt.Fprintf(told, "certify makes leads in %s, some ten for each class; %s\n", base.Host, after)
@@ -254,12 +250,8 @@ func (c *certification) fill(config config, from crmtest.Certificate) error {
 			if err != nil {
 				return err
 			}
-			who, _, err := identify(connector)
-			if err != nil {
-				return err
-			}
 			d := connector.Describe()
-			class := certifiedClass{Class: r.Class, Digest: who.digest, Settle: d.Settle.String(), Verdict: from.Of(r.Class)}
+			class := certifiedClass{Class: r.Class, Digest: connector.Digest(), Settle: d.Settle.String(), Verdict: from.Of(r.Class)}
 			if d.KeyValidity > 0 {
 				class.KeyValidity = d.KeyValidity.String()
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -127,7 +126,7 @@ func (n *noticeLog) due(kind kurrentdb.Kind, now time.Time) bool {
 
 // newConnector is the CRM that the configuration names: one of the descriptions that
 // come with the program, or a file.
-func newConnector(c config) (crm.Connector, error) {
+func newConnector(c config) (*restcrm.Connector, error) {
 	d, err := describedCRM(c.CRM.Connector)
 	if err != nil {
 		return nil, err
@@ -145,14 +144,7 @@ func newConnector(c config) (crm.Connector, error) {
 // same class and with the same times, at a CRM on the same host.
 type identity struct{ digest, host string }
 
-func identify(connector crm.Connector) (identity, *url.URL, error) {
-	described, ok := connector.(*restcrm.Connector)
-	if !ok {
-		return identity{}, nil, wrong("crm.connector", "one that no file describes cannot be certified; give crm.trust_declared: true")
-	}
-	base := described.Base()
-	return identity{described.Digest(), base.Host}, base, nil
-}
+func identify(c *restcrm.Connector) identity { return identity{c.Digest(), c.Base().Host} }
 
 func describedCRM(name string) (*restcrm.Definition, error) {
 	if filepath.Ext(name) == ".yaml" {
