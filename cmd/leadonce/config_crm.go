@@ -99,17 +99,13 @@ func (c *config) expandVars() error {
 
 // checkValidity refuses a key that is forgotten before a request can be repeated.
 func (c *config) checkValidity(connector crm.Connector) error {
-	all := []crm.Step{{Name: crm.LeadStep, Connector: connector}}
-	if stepped, ok := connector.(crm.Stepped); ok && len(stepped.Steps()) > 0 {
-		all = stepped.Steps()
-	}
-	for _, step := range all {
+	for _, step := range crm.StepsOf(connector) {
 		d := step.Connector.Describe()
 		if d.Class != crm.IdempotencyKey || d.KeyValidity > c.CallTimeout+d.Settle+c.ClockSkew {
 			continue
 		}
 		const mend = "give more than call_timeout + settle + clock_skew, or no request can be repeated"
-		if step.Name != crm.LeadStep {
+		if step.Name != "" && step.Name != crm.LeadStep {
 			return wrong("crm.connector", "the key_validity of %s is %s; %s", d.Name, d.KeyValidity, mend)
 		}
 		return wrong("crm.key_validity", "%s, %s", d.KeyValidity, mend)

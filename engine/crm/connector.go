@@ -106,6 +106,17 @@ type Stepped interface {
 	Steps() []Step
 }
 
+// StepsOf are the effects that a lead takes, in order: one without a name where the
+// connector makes the lead by itself.
+func StepsOf(c Connector) []Step {
+	if stepped, ok := c.(Stepped); ok {
+		if steps := stepped.Steps(); len(steps) > 0 {
+			return steps
+		}
+	}
+	return []Step{{Connector: c}}
+}
+
 // Outcome is what an error proves about a request.
 type Outcome int
 

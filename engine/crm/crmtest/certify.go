@@ -197,10 +197,7 @@ func (c Candidate) try(ctx context.Context, class crm.Class) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps := []crm.Step{{Connector: connector}}
-	if stepped, ok := connector.(crm.Stepped); ok && len(stepped.Steps()) > 0 {
-		steps = stepped.Steps()
-	}
+	steps := crm.StepsOf(connector)
 	var results []Result
 	var trials []*trial
 	made := map[string]string{}
