@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -96,20 +97,11 @@ func textOf(in *http.Request) string {
 	var b strings.Builder
 	query, _ := url.QueryUnescape(in.URL.RawQuery)
 	b.WriteString(in.Method + " " + in.URL.Path + "?" + query + "\n")
-	for _, name := range sortedNames(in.Header) {
+	for _, name := range slices.Sorted(maps.Keys(in.Header)) {
 		b.WriteString(name + ": " + strings.Join(in.Header[name], ", ") + "\n")
 	}
 	b.Write(body)
 	return b.String()
-}
-
-func sortedNames(h http.Header) []string {
-	var names []string
-	for name := range h {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // once lets the first request meet the reaction, and the others pass.
