@@ -25,7 +25,7 @@ type search struct {
 
 func (l *loader) search(n *node) *search {
 	s := &search{node: n}
-	answer := append(slices.Clone(inAnswer), inSearch...)
+	answer := slices.Concat(inAnswer, inSearch)
 	readers := l.readers(&s.request, inSearch)
 	readers["outcome"] = func(n *node) { s.outcome = l.rules(n, ofLookup, answer) }
 	readers["items"] = func(n *node) { s.items = l.expression(n, l.text(n), answer, false) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/leadonce/leadonce/engine/crm"
@@ -20,7 +21,7 @@ type removal struct {
 func (l *loader) removal(n *node) *removal {
 	r := &removal{request: message{methods: append([]string{http.MethodDelete}, methods...)}}
 	readers := l.readers(&r.request, inRemoval)
-	readers["outcome"] = func(n *node) { r.outcome = l.rules(n, ofRemoval, append(inAnswer, inRemoval...)) }
+	readers["outcome"] = func(n *node) { r.outcome = l.rules(n, ofRemoval, slices.Concat(inAnswer, inRemoval)) }
 	l.keys(n, readers)
 	l.complete(n, &r.request, http.MethodDelete)
 	if l.err == nil && !r.request.uses("id") {
