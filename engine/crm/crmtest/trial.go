@@ -245,17 +245,17 @@ func (t *trial) cleanUp() {
 	}
 }
 
-// remove waits once when the CRM or the connector asks to be left alone.
-func (t *trial) remove(ctx context.Context, r Remover, id string) (err error) {
-	for range 3 {
-		if err = r.Remove(ctx, id, time.Now().Add(t.candidate.Patience)); err == nil {
+// remove waits twice at most when the CRM or the connector asks to be left alone.
+func (t *trial) remove(ctx context.Context, r Remover, id string) error {
+	for attempt := 1; ; attempt++ {
+		err := r.Remove(ctx, id, time.Now().Add(t.candidate.Patience))
+		if err == nil {
 			return nil
 		}
 		rest := crm.Classify(err).RetryAfter
-		if rest == 0 || rest > t.candidate.Patience {
+		if rest == 0 || rest > t.candidate.Patience || attempt == 3 {
 			return err
 		}
 		time.Sleep(rest)
 	}
-	return err
 }
