@@ -7,10 +7,9 @@
 // can be checked, also one that cannot be told to misbehave; all it has to give
 // is a Sandbox, a second way to see which leads exist.
 //
-// Check returns what it found, for a program that must refuse a class; Run is
-// the same as a test. A finding names its rule: C1 to C6, or CLASS when the CRM
-// does not keep what the class promises, as one that accepts an idempotency key
-// and ignores it.
+// Check returns what it found; Run is the same as a test. A finding names its
+// rule: C1 to C6, or CLASS when the CRM does not keep what the class promises, as
+// one that accepts an idempotency key and ignores it.
 //
 // The suite makes some hundred leads and never deletes any: do not point it at
 // a CRM that people work with.
