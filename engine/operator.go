@@ -15,9 +15,9 @@ func (e *Engine) Resolve(ctx context.Context, key job.Key, step, crmID string, b
 }
 
 // ResolveAbsent records an operator's word that the step made nothing; without a step,
-// that there is no lead. It is about the
-// moment in which it is given: what it proves does not grow while the console is
-// paused, or while it loses races to workers that make another attempt.
+// that there is no lead. It is about the moment in which it is given: what it proves does
+// not grow while the console is paused, or while it loses races to workers that make
+// another attempt.
 func (e *Engine) ResolveAbsent(ctx context.Context, key job.Key, step string, by job.Signature) (job.State, error) {
 	told := e.Clock.Now()
 	return e.operate(ctx, key, func(s job.State) ([]job.Event, error) {

@@ -18,9 +18,8 @@ type Config struct {
 	Namespace string
 
 	// Streams are the prefixes of the streams that belong to the log; others are
-	// refused, since no subscription would show them. Default: those of
-	// the engine and of the readiness probe. One empty prefix stands for every stream of
-	// the namespace.
+	// refused, since no subscription would show them. Default: those of the engine and
+	// of the readiness probe. One empty prefix stands for every stream of the namespace.
 	Streams []string
 
 	// Connections is how many appends and pages of a read run at the same time,
