@@ -300,7 +300,7 @@ func (c certification) write(w io.Writer) {
 			}
 			fmt.Fprintf(w, "%s: %s\n", title, s.Verdict)
 			for _, p := range s.Probes {
-				fmt.Fprintf(w, "  %-9s  %-29s  %s\n", p.Verdict, p.Probe, p.Evidence)
+				fmt.Fprintf(w, "  %-9s  %-30s  %s\n", p.Verdict, p.Probe, p.Evidence)
 			}
 		}
 	}
