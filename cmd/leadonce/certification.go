@@ -40,17 +40,11 @@ type certifiedClass struct {
 }
 
 type certifiedStep struct {
-	Step    string           `json:"step,omitempty"`
-	Class   crm.Class        `json:"class"` // that the step promises
-	Verdict crmtest.Verdict  `json:"verdict"`
-	Why     string           `json:"why,omitempty"`
-	Probes  []certifiedProbe `json:"probes"`
-}
-
-type certifiedProbe struct {
-	Probe    string          `json:"probe"`
-	Verdict  crmtest.Verdict `json:"verdict"`
-	Evidence string          `json:"evidence"`
+	Step    string          `json:"step,omitempty"`
+	Class   crm.Class       `json:"class"` // that the step promises
+	Verdict crmtest.Verdict `json:"verdict"`
+	Why     string          `json:"why,omitempty"`
+	Probes  []crmtest.Probe `json:"probes"`
 }
 
 type certifiedLead struct {

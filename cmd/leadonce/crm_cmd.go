@@ -257,10 +257,7 @@ func (c *certification) fill(config config, from crmtest.Certificate) error {
 			}
 			c.Classes = append(c.Classes, class)
 		}
-		step := certifiedStep{Step: r.Step, Class: r.Promise, Verdict: r.Verdict, Why: r.Why, Probes: []certifiedProbe{}}
-		for _, p := range r.Probes {
-			step.Probes = append(step.Probes, certifiedProbe{p.Name, p.Verdict, p.Evidence})
-		}
+		step := certifiedStep{Step: r.Step, Class: r.Promise, Verdict: r.Verdict, Why: r.Why, Probes: append([]crmtest.Probe{}, r.Probes...)}
 		class := &c.Classes[len(c.Classes)-1]
 		class.Steps = append(class.Steps, step)
 		for _, l := range r.Leads {
@@ -300,7 +297,7 @@ func (c certification) write(w io.Writer) {
 			}
 			fmt.Fprintf(w, "%s: %s\n", title, s.Verdict)
 			for _, p := range s.Probes {
-				fmt.Fprintf(w, "  %-9s  %-30s  %s\n", p.Verdict, p.Probe, p.Evidence)
+				fmt.Fprintf(w, "  %-9s  %-30s  %s\n", p.Verdict, p.Name, p.Evidence)
 			}
 		}
 	}

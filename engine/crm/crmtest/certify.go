@@ -81,9 +81,9 @@ type Result struct {
 
 // Probe is one thing that was tried.
 type Probe struct {
-	Name     string
-	Verdict  Verdict
-	Evidence string // what was sent, counted, answered and seen; no secrets, no field of a lead
+	Name     string  `json:"probe"`
+	Verdict  Verdict `json:"verdict"`
+	Evidence string  `json:"evidence"` // what was sent, counted, answered and seen; no secrets, no field of a lead
 }
 
 // Lead is one that was made.
