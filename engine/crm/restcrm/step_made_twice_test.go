@@ -8,13 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/leadonce/leadonce/engine"
 	"github.com/leadonce/leadonce/engine/crm"
 	"github.com/leadonce/leadonce/engine/crm/crmtest"
 	"github.com/leadonce/leadonce/engine/crm/restcrm"
-	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/eventlog/memory"
 	"github.com/leadonce/leadonce/engine/job"
 )
@@ -59,6 +56,7 @@ type takenOn struct {
 	t       *testing.T
 	log     *memory.Log
 	clock   *wall
+	ids     counter
 	connect func(*wall) crm.Connector
 	key     job.Key
 }
@@ -78,8 +76,8 @@ func takeOn(t *testing.T, connect func(*wall) crm.Connector) *takenOn {
 
 func (j *takenOn) process() *engine.Engine {
 	e, err := engine.New(engine.Config{
-		Log: j.log, CRM: j.connect(j.clock), Clock: j.clock, IDs: randomIDs{}, Observer: blind{}, Plan: job.DefaultPlan, Worker: "w",
-		Policy: job.Policy{MaxAttempts: 3, RetryFirst: time.Second, RetryMax: time.Minute, Lease: 30 * time.Second, CallTimeout: 10 * time.Second, ClockSkew: time.Second},
+		Log: j.log, CRM: j.connect(j.clock), Clock: j.clock, IDs: &j.ids, Observer: observer{j.t},
+		Plan: job.DefaultPlan, Worker: "w", Policy: patient,
 	})
 	if err != nil {
 		j.t.Fatal(err)
@@ -107,16 +105,6 @@ func (j *takenOn) run() job.State {
 	j.t.Fatal("no end in sight")
 	return job.State{}
 }
-
-type randomIDs struct{}
-
-func (randomIDs) New() eventlog.EventID { return eventlog.EventID(uuid.New()) }
-
-type blind struct{}
-
-func (blind) Recorded(job.State, []job.Event)                             {}
-func (blind) Called(job.State, engine.Request, time.Duration, *crm.Error) {}
-func (blind) Troubled(string, error)                                      {}
 
 // TestStepsGoOnWhereTheyEnded: something goes wrong in one of the steps, and each time
 // another process goes on. Nothing is made a second time.
