@@ -60,7 +60,7 @@ func TestWhatIsTold(t *testing.T) {
 		"no chat":                  {`{"update_id":%d,"message":{"from":{"id":6},"text":"x"}}`, []job.Event{job.LeadConfirmed{CRMID: "L"}}, ""},
 		"an edit":                  {`{"update_id":%d,"edited_message":{"message_id":9,"chat":{"id":5},"text":"x"}}`, []job.Event{job.NoEffectNeeded{}}, ""},
 		"a bot":                    {`{"update_id":%d,"message":{"message_id":9,"chat":{"id":5},"from":{"id":6,"is_bot":true},"text":"x"}}`, []job.Event{job.LeadConfirmed{CRMID: "L"}}, ""},
-		"a person and a bot's id":  {`{"update_id":%d,"message":{"message_id":9,"chat":{"id":-5},"from":{"id":6,"first_name":"Bo"},"text":"x"}}`, []job.Event{job.LeadConfirmed{CRMID: "L"}}, "Thank you, Bo. We will call you."},
+		"a person in a group":      {`{"update_id":%d,"message":{"message_id":9,"chat":{"id":-5},"from":{"id":6,"first_name":"Bo"},"text":"x"}}`, []job.Event{job.LeadConfirmed{CRMID: "L"}}, "Thank you, Bo. We will call you."},
 		"a stopped job":            {said, []job.Event{job.LeadConfirmed{CRMID: "L"}, unheard{}}, ""},
 		"waits, told, then done":   {said, []job.Event{human, nil, job.LeadConfirmed{CRMID: "L", By: "ann"}}, "needs_reconciliation"},
 		"refused, told, then done": {said, []job.Event{job.JobDeadLettered{Reason: "refused"}, nil, job.JobRequeued{By: "ann"}, job.LeadConfirmed{CRMID: "L"}}, "dead_letter"},
