@@ -42,9 +42,6 @@ logging: {level: debug}
 // get lost and requests that arrive late. PostgreSQL says what leads there are; no lead is doubled and none is
 // lost, whether or not Tryton has a unique key.
 func TestTryton(t *testing.T) {
-	if os.Getenv("LEADONCE_TRYTON") == "" {
-		t.Skip("it takes minutes and Debian's Tryton; run: make tryton")
-	}
 	postgres := trytontest.Open(t)
 	accounts := make(chan trytonAccount, 4)
 	t.Cleanup(func() {

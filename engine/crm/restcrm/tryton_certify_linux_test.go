@@ -1,7 +1,6 @@
 package restcrm_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,9 +14,6 @@ import (
 // TestTrytonCertified certifies Tryton: with the module that makes the key unique,
 // without it, without it in the class of the other, and with the other's description.
 func TestTrytonCertified(t *testing.T) {
-	if os.Getenv("LEADONCE_TRYTON") == "" {
-		t.Skip("it takes minutes and Debian's Tryton; run: make tryton")
-	}
 	stock, err := restcrm.Document("tryton-stock")
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"os"
 	"testing"
 	"time"
 
@@ -72,9 +71,6 @@ func warm(t *testing.T, c crm.Connector) {
 
 // TestTrytonLive runs the suite on Tryton, with the module and without.
 func TestTrytonLive(t *testing.T) {
-	if os.Getenv("LEADONCE_TRYTON") == "" {
-		t.Skip("it takes minutes and Debian's Tryton; run: make tryton")
-	}
 	postgres := trytontest.Open(t)
 	for _, v := range []trytontest.Variant{trytontest.Unique, trytontest.Stock} {
 		t.Run(v.Connector, func(t *testing.T) {

@@ -22,10 +22,13 @@ type Postgres struct {
 }
 
 // Open starts PostgreSQL, and ends it with the test. It installs Debian's packages
-// when they are missing and this is root; where they cannot be had, the test is
-// skipped with the reason.
+// when they are missing and this is root; where they cannot be had, or LEADONCE_TRYTON
+// does not ask for it, the test is skipped with the reason.
 func Open(t testing.TB) *Postgres {
 	t.Helper()
+	if os.Getenv("LEADONCE_TRYTON") == "" {
+		t.Skip("it takes minutes and Debian's Tryton; run: make tryton")
+	}
 	if err := install(t.Context()); err != nil {
 		t.Skipf("skipped: %v", err)
 	}

@@ -14,7 +14,7 @@ import (
 // makes its tables.
 func TestWriteTheSeed(t *testing.T) {
 	if os.Getenv("LEADONCE_TRYTON_SEED") == "" {
-		t.Skip("set LEADONCE_TRYTON_SEED=write to make the seed anew")
+		t.Skip("set LEADONCE_TRYTON=1 LEADONCE_TRYTON_SEED=write to make the seed anew")
 	}
 	p := Open(t)
 	c, err := p.prepare(t.Context(), Unique)
