@@ -153,6 +153,7 @@ func TestEveryMistakeInAValue(t *testing.T) {
 		{"${A_SECRET}", strings.Repeat("x", 257), "leadonce.yaml:1: bots[0].secrets[0]: give 1 to 256 of"},
 		{`"${A_SECRET}"`, canary + "," + canary + ", c", "leadonce.yaml:1: bots[0].secrets: 3, give at most 2"},
 		{`"${A_SECRET}"`, "", "leadonce.yaml:1: bots[0].secrets: none; "},
+		{`"${A_SECRET}"`, "null", "leadonce.yaml:1: bots[0].secrets[0]: give 1 to 256 of"},
 		{"id: 7", "id: 0", "leadonce.yaml:1: bots[0].id: 0, give the number"},
 		{"bots: [", "bots: [{id: 7, secrets: [x]}, ", "leadonce.yaml:1: bots[1].id: 7 stands twice; keep one"},
 		{`[{id: 7, secrets: ["${A_SECRET}"]}]`, "[]", "leadonce.yaml:1: bots: none; give at least one"},
