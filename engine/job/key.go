@@ -63,8 +63,9 @@ func ParseKey(s string) (Key, error) {
 	return k, nil
 }
 
-// The prefixes of the kinds of stream that leadonce writes; other streams in the log
-// are not its own.
+// The prefixes of the kinds of stream that say something of updates, chats and bots.
+// Other streams in the log are those of tools, such as the readiness probe's, or not
+// leadonce's own.
 const (
 	JobStreams       = "update-"
 	OperationStreams = "operation-"
