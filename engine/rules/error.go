@@ -12,7 +12,7 @@ import (
 // Error is a mistake in the rules, in one line. It quotes no literal of theirs: one
 // could be a secret that is in the wrong place.
 type Error struct {
-	Source  string // the file, as Compile was told
+	Source  string // the file, as New was told
 	Path    string // such as rules[2].when
 	Line    int    // in the expression, from 1; 0 when it is about no place in it
 	Column  int    // in characters, from 1

@@ -41,17 +41,10 @@ var examples = [][]byte{
 // TestLaws: what the defaults, and rules, keep whatever arrives, and what the engine
 // keeps over them.
 func TestLaws(t *testing.T) {
-	planner, err := rules.Compile("shop.yaml", shop)
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Run("defaults", func(t *testing.T) { properties.CheckRules(t, job.DefaultPlan, examples...) })
-	t.Run("shop", func(t *testing.T) { properties.CheckRules(t, planner, examples...) })
-	everything, err := rules.Compile("", []rules.Rule{{Name: "all", Action: rules.CreateLead, BusinessKey: "text", Fields: map[string]string{"all": "text"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Run("everything", func(t *testing.T) { properties.CheckRules(t, everything, examples...) })
+	t.Run("shop", func(t *testing.T) { properties.CheckRules(t, compiled(t, shop...).Plan, examples...) })
+	everything := compiled(t, rules.Rule{Name: "all", Action: rules.CreateLead, BusinessKey: "text", Fields: map[string]string{"all": "text"}})
+	t.Run("everything", func(t *testing.T) { properties.CheckRules(t, everything.Plan, examples...) })
 }
 
 // TestOneSetForAllWorkers: a set is used by many goroutines at a time.

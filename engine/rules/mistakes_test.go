@@ -78,7 +78,7 @@ func TestMistakes(t *testing.T) {
 		{[]rules.Rule{{Name: "a", Action: create, Fields: many(rules.MaxFields + 1)}}, `rules\[0\].fields: 51 fields: give at most 50`},
 		{make([]rules.Rule, rules.MaxRules+1), `f.yaml: rules: 101 rules: give at most 100`},
 	} {
-		_, err := rules.Compile("f.yaml", c.list)
+		_, err := rules.New("f.yaml", c.list)
 		if err == nil || !regexp.MustCompile(c.want).MatchString(err.Error()) {
 			t.Errorf("want %s, got %v", c.want, err)
 			continue
@@ -123,7 +123,7 @@ func TestTheLimitsThemselvesAreAllowed(t *testing.T) {
 	}
 	list[0].Name = strings.Repeat("a", 64)
 	list[0].When = strings.Repeat(" ", rules.MaxSource-4) + "true"
-	if _, err := rules.Compile("", list); err != nil {
+	if _, err := rules.New("", list); err != nil {
 		t.Error(err)
 	}
 }

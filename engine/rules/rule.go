@@ -69,17 +69,8 @@ type field struct {
 	value template
 }
 
-// Compile makes a planner of the rules and, behind them, the defaults. source is
-// where they stand, for the errors: each is an *Error that names its place.
-func Compile(source string, list []Rule) (job.Planner, error) {
-	s, err := New(source, list)
-	if err != nil {
-		return nil, err
-	}
-	return s.Plan, nil
-}
-
-// New is Compile for those who also want to know why.
+// New compiles the rules. source is where they stand, for the errors: each is an
+// *Error that names its place.
 func New(source string, list []Rule) (*Set, error) {
 	if len(list) > MaxRules {
 		return nil, &Error{source, "rules", 0, 0, fmt.Sprintf("%d rules", len(list)), fmt.Sprintf("give at most %d", MaxRules)}
