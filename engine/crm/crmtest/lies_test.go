@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/leadonce/leadonce/engine/crm/crmtest"
 )
 
 // ask sends a request to the CRM behind a liar.
@@ -25,11 +27,7 @@ func ask(crm http.Handler, r *http.Request, method, target string, body []byte) 
 }
 
 func relay(w http.ResponseWriter, answer *httptest.ResponseRecorder) {
-	for name, values := range answer.Header() {
-		w.Header()[name] = values
-	}
-	w.WriteHeader(answer.Code)
-	_, _ = w.Write(answer.Body.Bytes())
+	crmtest.Relay(w, answer.Code, answer.Header(), answer.Body.Bytes())
 }
 
 func say(w http.ResponseWriter, status int, body string) {
