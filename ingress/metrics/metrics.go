@@ -111,7 +111,7 @@ func (m *Metrics) Delivered(d telegram.Delivery) {
 }
 
 // Replied is for reply.Config.Observe.
-func (m *Metrics) Replied(t reply.Told) { m.replies.WithLabelValues(string(t.Result)).Inc() }
+func (m *Metrics) Replied(r reply.Result) { m.replies.WithLabelValues(string(r)).Inc() }
 
 // Gauges are what others know and a scrape asks for. Each function is called at
 // every scrape, at the same time as anything else, and must be quick; one that

@@ -207,7 +207,7 @@ func resultOf(ending job.Event) (Result, string) {
 
 // end tells of a reply that came to an end.
 func (r *replier) end(a answer, result Result, reason string) {
-	r.Observe(Told{a.key, a.outcome, result, reason})
+	r.Observe(result)
 	level := slog.LevelInfo
 	if result != Sent {
 		level = slog.LevelWarn

@@ -34,9 +34,8 @@ type Config struct {
 	Load func() ([]byte, error)
 	Save func([]byte) error
 
-	// Observe is told of every reply that came to an end. It must not block. Default:
-	// nobody.
-	Observe func(Told)
+	// Observe is told how each reply ended. It must not block. Default: nobody.
+	Observe func(Result)
 
 	// Logger gets a line for each of them, without text or names, and one for trouble.
 	// Default: none.
@@ -58,14 +57,6 @@ const (
 // Results lists them.
 func Results() []Result { return []Result{Sent, Refused, Unknown, Late, Unwritten} }
 
-// Told is a reply that came to an end.
-type Told struct {
-	Key     job.Key
-	Outcome job.ReplyOutcome
-	Result  Result
-	Reason  string // of one that was not sent
-}
-
 func (c Config) withDefaults() (Config, error) {
 	if c.Bot == nil || c.Log == nil || c.Clock == nil || c.IDs == nil || c.Worker == "" || len(c.Texts) == 0 || c.Within <= 0 {
 		return c, errors.New("replies: bot, log, clock, ids, worker, texts and within are needed")
@@ -77,7 +68,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Save = func([]byte) error { return nil }
 	}
 	if c.Observe == nil {
-		c.Observe = func(Told) {}
+		c.Observe = func(Result) {}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -39,7 +39,7 @@ func TestSeveralRepliersTellOnce(t *testing.T) {
 	running.Wait()
 	results := map[reply.Result]int{}
 	for _, told := range w.told {
-		results[told.Result]++
+		results[told]++
 	}
 	if sent := len(w.api.Messages()); sent != jobs || w.api.Calls("sendMessage") != jobs || results[reply.Sent]+results[reply.Unknown] != jobs || results[reply.Unknown] != jobs/10 {
 		t.Errorf("%d messages in %d requests, %v; want %d", sent, w.api.Calls("sendMessage"), results, jobs)

@@ -101,7 +101,7 @@ type world struct {
 	texts map[job.ReplyOutcome]*rules.Reply
 
 	mu    sync.Mutex
-	told  []reply.Told
+	told  []reply.Result
 	kept  []byte // checkpoint
 	lines bytes.Buffer
 }
@@ -187,10 +187,10 @@ func (w *world) config() reply.Config {
 	}
 }
 
-func (w *world) observe(t reply.Told) {
+func (w *world) observe(r reply.Result) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.told = append(w.told, t)
+	w.told = append(w.told, r)
 }
 
 // run lets a replier read the log to its end.
@@ -234,11 +234,7 @@ func (w *world) want(messages int, results ...reply.Result) {
 	w.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var got []reply.Result
-	for _, t := range w.told {
-		got = append(got, t.Result)
-	}
-	if !slices.Equal(got, results) {
+	if !slices.Equal(w.told, results) {
 		w.Errorf("told are %v, want %v", w.told, results)
 	}
 	if sent := w.api.Messages(); len(sent) != messages {
