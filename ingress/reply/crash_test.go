@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -71,20 +72,12 @@ type chaos struct {
 func (c *chaos) someJobs() {
 	c.jobs = 1 + c.random.Int64N(3)
 	for id := range c.jobs {
-		u, err := job.ParseUpdate(bot, fmt.Appendf(nil, `{"update_id":%d,"message":{"message_id":1,"chat":{"id":5},"from":{"first_name":"%d"},"text":"x"}}`, id, id))
-		if err != nil {
-			c.Fatal(err)
-		}
-		events := []job.Event{job.Receive(u, key(id)), job.JobClaimed{Worker: "w"}}
+		update := strings.Replace(`{"update_id":%d,"message":{"message_id":1,"chat":{"id":5},"from":{"first_name":"NAME"},"text":"x"}}`, "NAME", fmt.Sprint(id), 1)
+		events := []job.Event{received(c.T, id, update), job.JobClaimed{Worker: "w"}}
 		if c.random.IntN(2) == 0 {
 			events = append(events, job.ReconciliationNeeded{Human: true})
 		}
-		for _, e := range append(events, job.LeadConfirmed{CRMID: "L"}) {
-			name, data, _ := job.Encode(e)
-			if _, err := c.log.Append(context.Background(), key(id).Stream(), eventlog.Any, eventlog.Proposed{ID: everyID.New(), Type: name, Time: c.clock.Now(), Data: data}); err != nil {
-				c.Fatal(err)
-			}
-		}
+		tellIn(c.T, c.log, c.clock.Now(), key(id).Stream(), append(events, job.LeadConfirmed{CRMID: "L"})...)
 	}
 }
 
@@ -203,28 +196,20 @@ func (b chaoticBot) SendMessage(_ context.Context, m botapi.Message) (int64, err
 
 // judge looks at what is there in the end.
 func (c *chaos) judge() {
+	defer func() {
+		if c.Failed() {
+			c.Logf("seed %d", c.seed)
+		}
+	}()
 	for id := range c.jobs {
 		sent := c.messages[fmt.Sprintf("Thank you, %d. We will call you.", id)]
 		if sent > 1 {
-			c.Fatalf("seed %d: %d messages about job %d", c.seed, sent, id)
+			c.Fatalf("%d messages about job %d", sent, id)
 		}
-		var r job.Reply
-		for e, err := range c.log.ReadStream(context.Background(), key(id).ReplyStream(), 0) {
-			if err != nil {
-				c.Fatal(err)
-			}
-			event, err := job.Decode(e.Type, e.Data)
-			if err != nil {
-				c.Fatal(err)
-			}
-			if err := r.Allows(event); err != nil {
-				c.Fatalf("seed %d: %v", c.seed, err)
-			}
-			r = r.Evolve(event, e.Time)
-		}
+		r := replyIn(c.T, c.log, id)
 		switch {
 		case r.Phase == job.ReplyIsSent && sent != 1, r.Phase == job.ReplyIsRefused && sent != 0, r.Phase == job.NoReply && sent != 0:
-			c.Fatalf("seed %d: the reply about job %d is %q, and %d messages are there", c.seed, id, r.Phase, sent)
+			c.Fatalf("the reply about job %d is %q, and %d messages are there", id, r.Phase, sent)
 		}
 	}
 }

@@ -131,14 +131,19 @@ func (w *world) Write(p []byte) (int, error) {
 // tell appends events to the stream, now.
 func (w *world) tell(stream string, events ...job.Event) {
 	w.Helper()
+	tellIn(w.T, w.log, w.clock.Now(), stream, events...)
+}
+
+func tellIn(t testing.TB, log eventlog.Log, at time.Time, stream string, events ...job.Event) {
+	t.Helper()
 	for _, e := range events {
 		name, data, err := job.Encode(e)
 		if err != nil {
-			w.Fatal(err)
+			t.Fatal(err)
 		}
-		_, err = w.log.Append(context.Background(), stream, eventlog.Any, eventlog.Proposed{ID: everyID.New(), Type: name, Time: w.clock.Now(), Data: data})
+		_, err = log.Append(context.Background(), stream, eventlog.Any, eventlog.Proposed{ID: everyID.New(), Type: name, Time: at, Data: data})
 		if err != nil {
-			w.Fatal(err)
+			t.Fatal(err)
 		}
 	}
 }
@@ -242,20 +247,24 @@ func (w *world) want(messages int, results ...reply.Result) {
 	}
 }
 
-// reply is the fold of the reply about a job.
 func (w *world) reply(id int64) job.Reply {
 	w.Helper()
-	var r job.Reply
-	for e, err := range w.log.ReadStream(context.Background(), key(id).ReplyStream(), 0) {
+	return replyIn(w.T, w.log, id)
+}
+
+// replyIn is the fold of the reply about a job.
+func replyIn(t testing.TB, log eventlog.Log, id int64) (r job.Reply) {
+	t.Helper()
+	for e, err := range log.ReadStream(context.Background(), key(id).ReplyStream(), 0) {
 		if err != nil {
-			w.Fatal(err)
+			t.Fatal(err)
 		}
 		event, err := job.Decode(e.Type, e.Data)
 		if err == nil {
 			err = r.Allows(event)
 		}
 		if err != nil {
-			w.Fatal(err)
+			t.Fatal(err)
 		}
 		r = r.Evolve(event, e.Time)
 	}
