@@ -21,6 +21,7 @@ type changed struct {
 	crm.Connector
 	describe func(crm.Description) crm.Description
 	before   func(*crm.Operation)
+	after    func(crm.Receipt, error) (crm.Receipt, error)
 }
 
 func (c changed) Describe() crm.Description {
@@ -34,7 +35,11 @@ func (c changed) Create(ctx context.Context, op crm.Operation) (crm.Receipt, err
 	if c.before != nil {
 		c.before(&op)
 	}
-	return c.Connector.Create(ctx, op)
+	receipt, err := c.Connector.Create(ctx, op)
+	if c.after != nil {
+		return c.after(receipt, err)
+	}
+	return receipt, err
 }
 
 func candidate(url string, class crm.Class, change changed) crmtest.Candidate {
@@ -69,6 +74,36 @@ func TestNoLookup(t *testing.T) {
 	}
 	if len(r.Leads) == 0 || r.Leads[0].Removed {
 		t.Errorf("a connector that cannot remove leads: %+v", r.Leads)
+	}
+}
+
+// TestACutIsNoProof: a connector that takes an answer that was cut for anything else than
+// unknown is found, whatever the CRM is.
+func TestACutIsNoProof(t *testing.T) {
+	t.Parallel()
+	_, url := simulated(t, sim.Config{Class: sim.UniqueCreate}, nil)
+	for want, mistaken := range map[string]struct {
+		receipt crm.Receipt
+		err     error
+	}{
+		"taken for done, lead L-0": {crm.Receipt{CRMID: "L-0"}, nil},
+		`taken for "not applied"`:  {crm.Receipt{}, &crm.Error{Outcome: crm.NotApplied}},
+		`taken for "refused"`:      {crm.Receipt{}, &crm.Error{Outcome: crm.Refused}},
+	} {
+		for _, class := range []crm.Class{crm.UniqueCreate, crm.Lookup} {
+			t.Run(want+"/"+string(class), func(t *testing.T) {
+				t.Parallel()
+				r := certifyOne(t, candidate(url, class, changed{after: func(receipt crm.Receipt, err error) (crm.Receipt, error) {
+					if err != nil && crm.Classify(err).Outcome == crm.Unknown {
+						return mistaken.receipt, mistaken.err
+					}
+					return receipt, err
+				}}))
+				if r.Verdict != crmtest.Broken || !strings.Contains(r.Why, "a create whose answer was cut was "+want) {
+					t.Errorf("%s: %s, want %s", r.Verdict, r.Why, want)
+				}
+			})
+		}
 	}
 }
 
