@@ -51,6 +51,8 @@ var mistakes = []struct{ old, new, want string }{
 	{"class: unique_create", "class: unique", "acme.yaml:3: class: give one of idempotency_key, upsert, unique_create, lookup, none"},
 	{"class: unique_create", "capability: unique_create", "acme.yaml:3: capability: unknown key; it is called class"},
 	{"class: unique_create", "class: idempotency_key", "acme.yaml:1: key_validity: it is missing; give how long"},
+	{small[strings.Index(small, "create:\n"):strings.Index(small, "lookup:")], "", "acme.yaml:1: create: it is missing; say which request"},
+	{small[strings.Index(small, "lookup:"):], "", "acme.yaml:11: create.outcome[1]: say where the id is, or describe a lookup"},
 	{"class: unique_create", "class: unique_create\nkey_validity: 1h", "acme.yaml:4: key_validity: it belongs to"},
 	{"class: unique_create", "class: lookup", `acme.yaml:11: create.outcome[1]: class lookup has no unique key`},
 	{"settle: 30s", "settle: 30s\nsteps: []", "acme.yaml:3: class: with steps it belongs to each of them"},
@@ -123,6 +125,7 @@ func TestMistakes(t *testing.T) {
 	for _, c := range mistakes {
 		checkMistake(t, small, c.old, c.new, c.want)
 	}
+	checkMistake(t, plain("settle: 30s"), "class: none", "class: lookup", "acme.yaml:1: lookup: it is missing; describe it")
 }
 
 // TestWhatTheProcessLacks: New names what is missing, and no value.
