@@ -51,7 +51,7 @@ func TestRepliesAndDropsAreCounted(t *testing.T) {
 	}
 }
 
-func TestBrokenReplyIsFound(t *testing.T) {
+func TestBrokenStreamBesideTheJobsIsFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		story func(s *story)
 		want  [3]string
@@ -72,6 +72,14 @@ func TestBrokenReplyIsFound(t *testing.T) {
 			[3]string{"undecodable", "reply-1-99", "revision 0"}},
 		"a bot's event on another bot's stream": {func(s *story) { s.write("bot-2", job.PendingUpdatesDropped{Bot: 1, Count: 1}) },
 			[3]string{"illegal", "bot-2", "PendingUpdatesDropped is not about this bot"}},
+		"undecodable, of a chat": {func(s *story) { s.append("chat-1--5", "ChatMigrated.v9", nil) },
+			[3]string{"undecodable", "chat-1--5", "revision 0"}},
+		"a job's event on a chat's stream": {func(s *story) { s.write("chat-1--5", job.LeadAbsent{}) },
+			[3]string{"illegal", "chat-1--5", "LeadAbsent is no event of this stream"}},
+		"a chat's event on a series' stream": {func(s *story) {
+			s.write("series-1-a-5-6", job.SeriesJoined{Job: key(99), Opened: key(99), SentAt: began}, job.ChatMigrated{Bot: 1, From: -5, To: -6})
+		},
+			[3]string{"illegal", "series-1-a-5-6", "revision 1: ChatMigrated is no event of this stream"}},
 		"a job's event on a bot's stream": {func(s *story) { s.write("bot-2", job.LeadAbsent{}) },
 			[3]string{"illegal", "bot-2", "LeadAbsent is not about this bot"}},
 	} {

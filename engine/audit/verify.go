@@ -100,8 +100,10 @@ func (v *verifier) read(ctx context.Context, progress func(events int)) error {
 		case strings.HasPrefix(r.Stream, job.JobStreams):
 		case strings.HasPrefix(r.Stream, job.OperationStreams):
 			decide = v.operation
-		case strings.HasPrefix(r.Stream, job.ChatStreams), strings.HasPrefix(r.Stream, job.SeriesStreams):
-			decide = v.readable
+		case strings.HasPrefix(r.Stream, job.ChatStreams):
+			decide = holding[job.ChatMigrated](v)
+		case strings.HasPrefix(r.Stream, job.SeriesStreams):
+			decide = holding[job.SeriesJoined](v)
 		case strings.HasPrefix(r.Stream, job.ReplyStreams):
 			decide = v.reply
 		case strings.HasPrefix(r.Stream, job.BotStreams):
@@ -178,17 +180,23 @@ func (v *verifier) decode(r eventlog.Recorded, due uint64) (event job.Event, ok 
 	return event, err == nil
 }
 
-// readable checks a stream of which nothing but its own events follows.
-func (v *verifier) readable(ctx context.Context, stream string) error {
-	next := uint64(0)
-	for r, err := range v.log.ReadStream(ctx, stream, 0) {
-		if err != nil {
-			return err
+// holding checks a stream that has events of one kind only: at another one the engine
+// stops, and jobs wait.
+func holding[E job.Event](v *verifier) func(context.Context, string) error {
+	return func(ctx context.Context, stream string) error {
+		next := uint64(0)
+		for r, err := range v.log.ReadStream(ctx, stream, 0) {
+			if err != nil {
+				return err
+			}
+			event, ok := v.decode(r, next)
+			next = r.Revision + 1
+			if _, fits := event.(E); ok && !fits {
+				v.find(Illegal, stream, "revision %d: %s is no event of this stream", r.Revision, event.Name())
+			}
 		}
-		v.decode(r, next)
-		next = r.Revision + 1
+		return nil
 	}
-	return nil
 }
 
 // job decides one stream again.
