@@ -64,7 +64,7 @@ func New(c Config) (*Engine, error) {
 	if err := c.Policy.Check(); err != nil {
 		return nil, err
 	}
-	return &Engine{Config: c, steps: stepsOf(c.CRM)}, nil
+	return &Engine{Config: c, steps: crm.StepsOf(c.CRM)}, nil
 }
 
 // CapabilityOf is what a connector's description allows a job to do.

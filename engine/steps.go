@@ -11,15 +11,6 @@ import (
 // connector makes the lead by itself.
 type steps []crm.Step
 
-func stepsOf(c crm.Connector) steps {
-	if stepped, ok := c.(crm.Stepped); ok {
-		if list := stepped.Steps(); len(list) > 0 {
-			return list
-		}
-	}
-	return steps{{Connector: c}}
-}
-
 // names are those of the steps, none for a connector without.
 func (s steps) names() (names []string) {
 	for _, step := range s {

@@ -98,6 +98,18 @@ var breaches = map[string]struct {
 	"a lead without an id": {func(s *story) {
 		s.done(1, "", "")
 	}, [][3]string{{"illegal", "telegram/1/1", "confirmed without the lead's id"}}},
+	"a step without an id": {func(s *story) {
+		s.begun(1, "")
+		s.tell(key(1), job.StepConfirmed{Step: "contact"})
+	}, [][3]string{{"illegal", "telegram/1/1", "its step contact is confirmed without an id"}}},
+	"a step that is made twice": {func(s *story) {
+		s.begun(1, "")
+		s.tell(key(1), job.StepConfirmed{Step: "contact", CRMID: "C-1"}, job.StepConfirmed{Step: "contact", CRMID: "C-2"})
+	}, [][3]string{{"illegal", "telegram/1/1", "its step contact is confirmed as C-1 and again as C-2"}}},
+	"another lead than its step made": {func(s *story) {
+		s.begun(1, "")
+		s.tell(key(1), job.StepConfirmed{Step: job.LeadStep, CRMID: "L-1"}, job.LeadConfirmed{CRMID: "L-2"})
+	}, [][3]string{{"illegal", "telegram/1/1", "confirmed with lead L-2, and its step made lead L-1"}}},
 	"an event of no known type": {func(s *story) {
 		s.begun(1, "")
 		s.append(key(1).Stream(), "Unheard.v9", nil)

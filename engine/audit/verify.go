@@ -243,7 +243,17 @@ func (v *verifier) event(stream string, before job.State, event job.Event) {
 		if e.Attempt != before.Attempts+1 {
 			v.find(Illegal, before.Key.String(), "attempt %d follows attempt %d", e.Attempt, before.Attempts)
 		}
+	case job.StepConfirmed:
+		if e.CRMID == "" {
+			v.find(Illegal, before.Key.String(), "its step %s is confirmed without an id", e.Step)
+		}
+		if made, again := before.Has(e.Step); again {
+			v.find(Illegal, before.Key.String(), "its step %s is confirmed as %s and again as %s", e.Step, made.CRMID, e.CRMID)
+		}
 	case job.LeadConfirmed:
+		if lead, made := before.Has(job.LeadStep); made && lead.CRMID != e.CRMID {
+			v.find(Illegal, before.Key.String(), "confirmed with lead %s, and its step made lead %s", e.CRMID, lead.CRMID)
+		}
 		if e.CRMID == "" {
 			v.find(Illegal, before.Key.String(), "confirmed without the lead's id")
 		}

@@ -1,6 +1,9 @@
 package job
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestAPlanTakesTheOperationOfAnotherJob(t *testing.T) {
 	s := State{Key: Key{Bot: 7, Update: 1}}
@@ -36,5 +39,17 @@ func TestTheSharedLeadIsTakenForAnIncident(t *testing.T) {
 	}
 	if events := s.recordLate(Outcome{Class: Created, CRMID: "L-2"}); len(events) != 1 {
 		t.Errorf("another lead is recorded as %v", events)
+	}
+}
+
+// TestFieldsThatNoEventHolds: the first claim has the fields, and an event has a limit.
+func TestFieldsThatNoEventHolds(t *testing.T) {
+	plan := Plan{Effect: true, Action: CreateLead, BusinessKey: "b", Fields: map[string]string{"text": strings.Repeat("x", MaxFields-len(`{"text":""}`))}}
+	if bound := (State{}).Bind(plan); !bound.Effect {
+		t.Errorf("fields of %d bytes: %s", MaxFields, bound.Undecodable)
+	}
+	plan.Fields["text"] += "x"
+	if bound := (State{}).Bind(plan); bound.Effect || !strings.Contains(bound.Undecodable, "its fields take 1048577 bytes") {
+		t.Errorf("fields of one more: %+v", bound)
 	}
 }
