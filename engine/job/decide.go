@@ -156,15 +156,21 @@ func (s State) recordLate(o Outcome) []Event {
 	if o.Class != Created {
 		return nil
 	}
-	recorded, confirmed := s.CRMID, s.Phase.Final()
-	if o.Step != "" {
-		m, known := s.Has(o.Step)
-		recorded, confirmed = m.CRMID, known || confirmed
+	step, recorded, confirmed := o.Step, s.CRMID, s.Phase.Final()
+	if s.isLead(step) {
+		step = LeadStep // the lead is the lead, whether it was a step then or not
+	} else {
+		recorded = ""
+	}
+	if m, known := s.Has(step); known {
+		recorded, confirmed = m.CRMID, true
 	}
 	switch {
-	case !confirmed:
+	case !confirmed && !s.inQuestion(o.Step):
 		return []Event{made(o.Step, o.CRMID, ByLate, Signature{})}
-	case o.CRMID == recorded, o.Step == "" && o.CRMID == s.SharedCRMID:
+	case !confirmed && step == LeadStep: // nothing more is sent for it
+		return []Event{made("", o.CRMID, ByLate, Signature{})}
+	case confirmed && o.CRMID == recorded, step == LeadStep && o.CRMID == s.SharedCRMID:
 		return nil // recorded already
 	}
 	conflict := ReceiptConflicted{CRMID: o.CRMID, Confirmed: recorded, Step: o.Step}
@@ -172,6 +178,15 @@ func (s State) recordLate(o Outcome) []Event {
 		return nil
 	}
 	return []Event{conflict}
+}
+
+func (s State) isLead(step string) bool { return step == "" || step == LeadStep }
+
+// inQuestion reports whether a request for another step than this one is under way, or
+// its effect is not known: the configuration was another one then. A receipt for this
+// one must not make the job forget that.
+func (s State) inQuestion(step string) bool {
+	return (s.Phase == Claimed || s.Ambiguous) && StepKey("", step) != StepKey("", s.Step)
 }
 
 // giveUp ends a job that no further request can help, unless an earlier request
