@@ -138,7 +138,7 @@ func (c config) trust() (trust, error) {
 	if err != nil {
 		return trust{}, asMistake(err)
 	}
-	if class := connector.Describe().Class; class == crm.None {
+	if promisesNothing(connector) {
 		return trust{true, "class none promises nothing, and needs no certificate"}, nil
 	}
 	list, err := records(recordDir(c))
@@ -166,6 +166,11 @@ func (c config) trustIn(list []certification, d crm.Description, who identity) t
 		return trust{text: fmt.Sprintf("%s was %s in the newest certification, of %s: %s", about, newest.class.Verdict, shownTime(newest.at), newest.class.why())}
 	}
 	return trust{true, fmt.Sprintf("%s was certified on %s", about, shownTime(newest.at))}
+}
+
+// promisesNothing reports whether no effect of a lead is ever repeated.
+func promisesNothing(c crm.Connector) bool {
+	return !slices.ContainsFunc(crm.StepsOf(c), func(s crm.Step) bool { return s.Connector.Describe().Class != crm.None })
 }
 
 func shownTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
