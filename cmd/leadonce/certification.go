@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"regexp"
 	"time"
 
@@ -87,6 +88,9 @@ func (c certification) save(path string) error {
 	return nil
 }
 
+// clocksApart is how far the clock of another machine that certified may be ahead.
+const clocksApart = time.Minute
+
 // records are the reports in a folder. One that cannot be read is an error: it may be
 // the newest.
 func records(dir string) ([]certification, error) {
@@ -162,6 +166,9 @@ func (c config) trustIn(list []certification, d crm.Description, who identity) t
 	case !found:
 		return trust{text: fmt.Sprintf("%s is not certified: the newest report, of %s, is on another description, class, settle time or variable",
 			about, shownTime(other))}
+	case newest.at.After(time.Now().Add(clocksApart)): // and it would outweigh what is found today
+		return trust{text: fmt.Sprintf("%s is not certified: the newest report in %s is of %s, which is to come; remove it",
+			about, recordDir(c), shownTime(newest.at))}
 	case newest.class.Verdict != crmtest.Held:
 		return trust{text: fmt.Sprintf("%s was %s in the newest certification, of %s: %s", about, newest.class.Verdict, shownTime(newest.at), newest.class.why())}
 	}

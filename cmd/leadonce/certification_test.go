@@ -50,6 +50,10 @@ func TestNewestCertification(t *testing.T) {
 			certifiedAt(t, c, "b.json", noon.Add(time.Hour), crmtest.Held, nil)
 			certifiedAt(t, c, "c.json", noon.Add(-time.Hour), crmtest.Broken, nil)
 		}, ""},
+		"of tomorrow": {func(t *testing.T, c config) {
+			certifiedAt(t, c, "a.json", time.Now().Add(24*time.Hour), crmtest.Held, nil)
+			certifiedAt(t, c, "b.json", noon, crmtest.Broken, nil)
+		}, "which is to come"},
 		"not shown": {func(t *testing.T, c config) { certifiedAt(t, c, "a.json", noon, crmtest.NotShown, nil) }, "was not shown in"},
 		"another host": {func(t *testing.T, c config) {
 			certifiedAt(t, c, "a.json", noon, crmtest.Held, func(r *certification) { r.Host = "crm.example:443" })
