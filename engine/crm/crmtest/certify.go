@@ -127,6 +127,10 @@ func (c Candidate) withDefaults() Candidate {
 	fields := map[string]string{
 		"source": "leadonce crm certify", "text": "A trial of leadonce crm certify. Please delete this lead.",
 		"name": "Leadonce Certify", "username": "leadonce_certify", "language": "en",
+		// By these a CRM may take the second enquiry of a person for the first.
+		"bot_id": "1", "chat_id": "1", "user_id": "1", "sent_at": "2026-01-01T00:00:00Z",
+		"phone": "+12025550100", "email": "leadonce-certify@example.com",
+		"contact_name": "Leadonce Certify", "contact_user_id": "1",
 	}
 	maps.Copy(fields, c.Fields)
 	c.Fields = fields
