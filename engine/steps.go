@@ -24,9 +24,11 @@ func (s steps) names() (names []string) {
 // named is the step, or none when the configuration was another one when a request
 // was made for it. A lead is the lead, whether it was a step then or not.
 func (s steps) named(name string) (crm.Connector, bool) {
-	i := slices.IndexFunc(s, func(step crm.Step) bool { return step.Name == name })
+	i := s.index(name)
 	if i < 0 && name == job.LeadStep {
-		i = slices.IndexFunc(s, func(step crm.Step) bool { return step.Name == "" })
+		i = s.index("")
+	} else if i < 0 && name == "" {
+		i = s.index(job.LeadStep)
 	}
 	if i < 0 {
 		return nil, false
@@ -34,12 +36,20 @@ func (s steps) named(name string) (crm.Connector, bool) {
 	return s[i].Connector, true
 }
 
+func (s steps) index(name string) int {
+	return slices.IndexFunc(s, func(step crm.Step) bool { return step.Name == name })
+}
+
 // rulesOf is what decisions about the step depend on. Of one that there is no more
-// nothing is known: it cannot be repeated, and not be looked up.
+// nothing is known: it cannot be repeated, and not be looked up. A lead that has become
+// a step can be looked up, and not be repeated: what comes before it is not made.
 func (e *Engine) rulesOf(step string) job.Rules {
 	r := job.Rules{Policy: e.Policy}
 	if c, ok := e.steps.named(step); ok {
 		r.Capability = CapabilityOf(c.Describe())
+		if step == "" && e.steps.index("") < 0 {
+			r.Capability.Repeatable = false
+		}
 	}
 	return r
 }

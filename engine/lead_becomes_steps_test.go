@@ -1,0 +1,87 @@
+package engine_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/leadonce/leadonce/engine"
+	"github.com/leadonce/leadonce/engine/crm"
+	"github.com/leadonce/leadonce/engine/job"
+)
+
+// stepped makes a lead in steps, all of them in the same CRM.
+type stepped struct {
+	*connector
+	names []string
+}
+
+func (s stepped) Steps() (list []crm.Step) {
+	for _, name := range s.names {
+		list = append(list, crm.Step{Name: name, Connector: s.connector})
+	}
+	return list
+}
+
+func (w *world) inSteps(t *testing.T, name string, steps ...string) *engine.Engine {
+	t.Helper()
+	clock := &clock{w: w}
+	e, err := engine.New(engine.Config{
+		Log: &faultyLog{w.store, w}, CRM: stepped{&connector{w.crm, clock}, steps}, Clock: clock, IDs: w.ids,
+		Observer: w.seen, Plan: w.plan, Policy: w.policy, Worker: name,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestALeadBecomesOneOfSeveralSteps: a lead whose outcome is unknown is the lead, although
+// the configuration says since that a contact comes before it. It is looked up, and never
+// made without the contact.
+func TestALeadBecomesOneOfSeveralSteps(t *testing.T) {
+	for name, c := range map[string]struct {
+		class crm.Class
+		lost  fault
+		want  []string // behind ReconciliationNeeded
+	}{
+		"made":            {crm.Lookup, lostAfter, []string{"LeadConfirmed"}},
+		"not made":        {crm.Lookup, lostBefore, []string{"LeadAbsent", "JobClaimed", "StepConfirmed", "JobClaimed", "StepConfirmed", "LeadConfirmed"}},
+		"and repeatable":  {crm.IdempotencyKey, lostAfter, []string{"LeadConfirmed"}},
+		"neither of both": {crm.IdempotencyKey, lostBefore, []string{"LeadAbsent", "JobClaimed", "StepConfirmed", "JobClaimed", "StepConfirmed", "LeadConfirmed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(c.class)
+			key := w.accept(t, message(1, "hello"))
+			w.fail("create", c.lost)
+			w.advance(t, w.engine("before", 0), key)
+			w.run(t, w.inSteps(t, "after", "contact", "lead"))
+			s := wantPhase(t, w, key, job.Done)
+			history := w.history(key.Stream())
+			for len(history) > 0 && history[0] != "ReconciliationNeeded" {
+				history = history[1:]
+			}
+			if got := history[min(1, len(history)):]; !slices.Equal(got, c.want) {
+				t.Errorf("then %v, want %v", got, c.want)
+			}
+			if n := len(w.crm.effects(s.OperationID)); n != 1 {
+				t.Errorf("%d leads", n)
+			}
+		})
+	}
+}
+
+// TestAnAbsentLeadHasToSettle: a person is told to wait for the settle time, whatever the
+// lead's step was called when the request left.
+func TestAnAbsentLeadHasToSettle(t *testing.T) {
+	w := newWorld(crm.None)
+	key := w.accept(t, message(1, "hello"))
+	w.fail("create", lostAfter)
+	w.advance(t, w.engine("before", 0), key)
+	after := w.inSteps(t, "after", "contact", "lead")
+	s := wantPhase(t, w, key, job.NeedsReconciliation)
+	w.time.advance(s.LastDeadline.Add(patient.ClockSkew + time.Second).Sub(w.time.Now()))
+	if _, err := after.ResolveAbsent(t.Context(), key, "", operator); err == nil {
+		t.Error("taken for absent before the settle time")
+	}
+}
