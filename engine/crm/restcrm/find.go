@@ -88,7 +88,8 @@ func (c *Connector) read(env map[string]any, a httponce.Answer) ([]crm.Receipt, 
 	}
 	v.healthy = true
 	if r.is == notApplied {
-		return nil, v, fail(r.says(a.Status, "not applied"))
+		// It says nothing of the lead, and nothing is wrong with the search.
+		return nil, v, &crm.Error{Outcome: crm.NotApplied, Reason: r.says(a.Status, "not applied"), RetryAfter: v.rest}
 	}
 	if r.is == none {
 		return nil, v, nil
