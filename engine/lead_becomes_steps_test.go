@@ -10,30 +10,10 @@ import (
 	"github.com/leadonce/leadonce/engine/job"
 )
 
-// stepped makes a lead in steps, all of them in the same CRM.
-type stepped struct {
-	*connector
-	names []string
-}
-
-func (s stepped) Steps() (list []crm.Step) {
-	for _, name := range s.names {
-		list = append(list, crm.Step{Name: name, Connector: s.connector})
-	}
-	return list
-}
-
-func (w *world) inSteps(t *testing.T, name string, steps ...string) *engine.Engine {
-	t.Helper()
-	clock := &clock{w: w}
-	e, err := engine.New(engine.Config{
-		Log: &faultyLog{w.store, w}, CRM: stepped{&connector{w.crm, clock}, steps}, Clock: clock, IDs: w.ids,
-		Observer: w.seen, Plan: w.plan, Policy: w.policy, Worker: name,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+// inSteps is a process of a newer configuration, in which a lead takes the steps.
+func (w *world) inSteps(name string, steps ...string) *engine.Engine {
+	w.steps = steps
+	return w.engine(name, 0)
 }
 
 // TestALeadBecomesOneOfSeveralSteps: a lead whose outcome is unknown is the lead, although
@@ -55,7 +35,7 @@ func TestALeadBecomesOneOfSeveralSteps(t *testing.T) {
 			key := w.accept(t, message(1, "hello"))
 			w.fail("create", c.lost)
 			w.advance(t, w.engine("before", 0), key)
-			w.run(t, w.inSteps(t, "after", "contact", "lead"))
+			w.run(t, w.inSteps("after", "contact", "lead"))
 			s := wantPhase(t, w, key, job.Done)
 			history := w.history(key.Stream())
 			for len(history) > 0 && history[0] != "ReconciliationNeeded" {
@@ -78,7 +58,7 @@ func TestAnAbsentLeadHasToSettle(t *testing.T) {
 	key := w.accept(t, message(1, "hello"))
 	w.fail("create", lostAfter)
 	w.advance(t, w.engine("before", 0), key)
-	after := w.inSteps(t, "after", "contact", "lead")
+	after := w.inSteps("after", "contact", "lead")
 	s := wantPhase(t, w, key, job.NeedsReconciliation)
 	w.time.advance(s.LastDeadline.Add(patient.ClockSkew + time.Second).Sub(w.time.Now()))
 	if _, err := after.ResolveAbsent(t.Context(), key, "", operator); err == nil {

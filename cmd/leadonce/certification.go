@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/leadonce/leadonce/engine/crm"
