@@ -181,3 +181,19 @@ func TestASeriesOfANewerRelease(t *testing.T) {
 		t.Errorf("verdict %+v", v)
 	}
 }
+
+// TestNoTwoSeriesShareAStream, whatever hyphens there are in names and numbers.
+func TestNoTwoSeriesShareAStream(t *testing.T) {
+	streams := map[string]string{}
+	for _, name := range []string{"x", "x-", "x-5", "x--5"} {
+		for _, chat := range []int64{5, -5, 55} {
+			for _, user := range []int64{5, 9, 59} {
+				is, stream := fmt.Sprint(name, " ", chat, " ", user), job.SeriesStream(bot, name, chat, user)
+				if other := streams[stream]; other != "" {
+					t.Errorf("%s and %s: %s", is, other, stream)
+				}
+				streams[stream] = is
+			}
+		}
+	}
+}

@@ -65,3 +65,19 @@ func TestAnAbsentLeadHasToSettle(t *testing.T) {
 		t.Error("taken for absent before the settle time")
 	}
 }
+
+// TestAStepThatIsGoneHasToSettle too: how long its requests take, the others tell.
+func TestAStepThatIsGoneHasToSettle(t *testing.T) {
+	w := newWorld(crm.None)
+	key := w.accept(t, message(1, "hello"))
+	w.fail("create", lostAfter)
+	w.advance(t, w.inSteps("before", "contact", "lead"), key)
+	after := w.inSteps("after")
+	s := wantPhase(t, w, key, job.NeedsReconciliation)
+	w.time.advance(s.LastDeadline.Add(patient.ClockSkew + time.Second).Sub(w.time.Now()))
+	if _, err := after.ResolveAbsent(t.Context(), key, "contact", operator); err == nil {
+		t.Error("taken for absent before the settle time")
+	}
+	w.time.advance(settle)
+	mustAct(t)(after.ResolveAbsent(t.Context(), key, "contact", operator))
+}

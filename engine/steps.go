@@ -41,7 +41,8 @@ func (s steps) index(name string) int {
 }
 
 // rulesOf is what decisions about the step depend on. Of one that there is no more
-// nothing is known: it cannot be repeated, and not be looked up. A lead that has become
+// nothing is known: it cannot be repeated, and not be looked up, and its request may take
+// as long as that of the slowest step. A lead that has become
 // a step can be looked up, and not be repeated: what comes before it is not made.
 func (e *Engine) rulesOf(step string) job.Rules {
 	r := job.Rules{Policy: e.Policy}
@@ -50,6 +51,10 @@ func (e *Engine) rulesOf(step string) job.Rules {
 		if step == "" && e.steps.index("") < 0 {
 			r.Capability.Repeatable = false
 		}
+		return r
+	}
+	for _, s := range e.steps {
+		r.Capability.Settle = max(r.Capability.Settle, s.Connector.Describe().Settle)
 	}
 	return r
 }

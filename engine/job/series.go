@@ -24,10 +24,11 @@ type SeriesJoined struct {
 // Name is the event's name.
 func (SeriesJoined) Name() string { return "SeriesJoined" }
 
-// SeriesStream is the stream on which a person's series in a chat are told.
+// SeriesStream is the stream on which a person's series in a chat are told. The name is
+// last: it may have a hyphen at its end, and a chat's number one at its start.
 func SeriesStream(bot int64, name string, chat, user int64) string {
-	return SeriesStreams + strconv.FormatInt(bot, 10) + "-" + name + "-" +
-		strconv.FormatInt(chat, 10) + "-" + strconv.FormatInt(user, 10)
+	return SeriesStreams + strconv.FormatInt(bot, 10) + "-" + strconv.FormatInt(chat, 10) + "-" +
+		strconv.FormatInt(user, 10) + "-" + name
 }
 
 // Join decides to which series the job belongs, and whether that is recorded already.

@@ -23,6 +23,7 @@ type replier struct {
 
 	checkpoint eventlog.Checkpoint // of an event of a job
 	saved      time.Time
+	since      time.Time // nothing older is told
 	notBefore  time.Time // Telegram asked to be left alone until then
 	stuck      bool      // nothing was handled since trouble was told
 }
@@ -66,7 +67,7 @@ func (r *replier) handle(ctx context.Context, e eventlog.Recorded) error {
 		return nil
 	}
 	// Most of a log is too old, or of another bot. It is not even decoded.
-	if strings.HasPrefix(e.Stream, r.streams) && r.Clock.Now().Before(e.Time.Add(r.Within)) {
+	if strings.HasPrefix(e.Stream, r.streams) && r.Clock.Now().Before(e.Time.Add(r.Within)) && !e.Time.Before(r.since) {
 		if err := r.consider(ctx, e); err != nil {
 			return err
 		}
@@ -101,8 +102,10 @@ func (r *replier) save() {
 	}
 }
 
-// restore goes on from the saved checkpoint. Without one, or with one of another log,
-// the log is read from its start. The error is the log's.
+// restore goes on from the saved checkpoint; without one, the log is read from its
+// start. One that the log does not have says that the log was restored or is another
+// one: it may have lost which replies were sent, so nothing that is older than now is
+// told. The error is the log's.
 func (r *replier) restore(ctx context.Context) error {
 	c, err := r.load()
 	if err != nil {
@@ -115,7 +118,10 @@ func (r *replier) restore(ctx context.Context) error {
 	}
 	if ours {
 		r.checkpoint = c
+		return nil
 	}
+	r.since = r.Clock.Now()
+	r.Logger.Warn("the log is not the one of the last replies: nobody is told of what is older than now", "bot", r.Bot.Bot())
 	return nil
 }
 

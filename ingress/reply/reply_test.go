@@ -325,14 +325,19 @@ func TestTheCheckpointIsKept(t *testing.T) {
 	}
 }
 
-// A checkpoint of another log, or of a later state of this one, is not believed.
-func TestACheckpointOfAnotherLog(t *testing.T) {
+// A checkpoint of another log, or of a later state of this one, is not believed, and says
+// that the log may have lost which replies were sent: nobody gets a second one.
+func TestARestoredLogTellsNobodyAgain(t *testing.T) {
 	other := newWorld(t)
 	other.done(1, 2, 3, 4)
 	other.run(other.config())
 	w := newWorld(t)
 	w.done(1)
 	w.kept = other.kept
+	_ = w.clock.Sleep(t.Context(), time.Second)
+	w.run(w.config())
+	w.want(0)
+	w.done(2)
 	w.run(w.config())
 	w.want(1, reply.Sent)
 }
