@@ -32,7 +32,7 @@ type certifyFlags struct {
 	settle, keyValidity   time.Duration
 	vars, fields, refused map[string]string
 	waitExpiry, yes       bool
-	patience              time.Duration
+	soak, patience        time.Duration
 }
 
 func crmCertifyCommand() *cobra.Command {
@@ -67,6 +67,7 @@ func crmCertifyCommand() *cobra.Command {
 	c.Flags().StringToStringVar(&f.fields, "field", nil, "NAME=VALUE, a field of the leads to make")
 	c.Flags().StringToStringVar(&f.refused, "refused", nil, "NAME=VALUE, a field with which the CRM refuses a lead (default reject=yes, which crmsim refuses)")
 	c.Flags().BoolVar(&f.waitExpiry, "wait-expiry", false, "wait for the end of a key's validity, however long it is (else up to a minute)")
+	c.Flags().DurationVar(&f.soak, "soak", time.Minute, "how old the first create must be when it is repeated: a CRM may only know what is fresh")
 	c.Flags().DurationVar(&f.patience, "timeout", 30*time.Second, "the longest wait for one request")
 	c.Flags().StringVar(&f.report, "report", "", "write the report to this file, and not where serve looks for it")
 	c.Flags().BoolVar(&f.yes, "yes", false, "make leads in a CRM that is not on this machine")
@@ -207,7 +208,7 @@ func (f certifyFlags) run(c *cobra.Command, out output, config config, classes [
 			return newConnector(through)
 		},
 		URL: base.String(), Classes: classes, Fields: f.fields, Refused: f.refused,
-		WaitExpiry: f.waitExpiry, Patience: f.patience,
+		WaitExpiry: f.waitExpiry, Soak: f.soak, Patience: f.patience,
 		Progress: func(text string) { fmt.Fprintf(told, "%6s  %s\n", time.Since(began).Round(100*time.Millisecond), text) },
 	})
 	report.Time, report.Took = time.Now(), time.Since(began).Round(100*time.Millisecond).String()

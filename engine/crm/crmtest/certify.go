@@ -49,6 +49,11 @@ type Candidate struct {
 	// Without it, up to a minute.
 	WaitExpiry bool
 
+	// Soak is the age at least at which the first create is repeated: a CRM may take
+	// two for one that follow each other closely, and a lost answer may be repeated
+	// much later.
+	Soak time.Duration
+
 	// Patience bounds one request, and what the connector and the CRM ask to be left
 	// alone for. Default 30 s.
 	Patience time.Duration

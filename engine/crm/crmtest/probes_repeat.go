@@ -131,9 +131,15 @@ func (t *trial) anotherBody() {
 	e.failed = nil
 }
 
-// repeatedLate repeats the first create once the settle time is over.
+// repeatedLate repeats the first create once the settle time is over, and Soak.
 func (t *trial) repeatedLate() {
 	e := t.efforts[0]
+	if wait := t.candidate.Soak - time.Since(e.began); wait > 0 {
+		t.progress("waiting %s, to repeat the first create when it is old", round(wait))
+		if !t.sleep(wait) {
+			return
+		}
+	}
 	age := time.Since(e.began)
 	if t.about.Class == crm.IdempotencyKey && age >= t.about.KeyValidity {
 		return // it may be forgotten by now; keyExpires knows when
@@ -161,7 +167,7 @@ func (t *trial) keyExpires() {
 		return
 	}
 	if validity > expiryWait && !t.candidate.WaitExpiry {
-		t.saw(probeExpiry, Seen, "the validity of %s was not waited for; the oldest key that was still known is that of %q", validity, probeLate)
+		t.saw(probeExpiry, NotShown, "the validity of %s was not waited for: try again with one that can be, and with --wait-expiry; the oldest key that was still known is that of %q", validity, probeLate)
 		return
 	}
 	t.progress("waiting for the end of a key's validity, %s", validity)

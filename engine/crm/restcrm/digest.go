@@ -12,14 +12,14 @@ import (
 
 // Digest tells two connectors apart that may promise different things: it is made
 // of the description as it was read, without its comments, of the class, the times and
-// the variables in use. The address of the CRM is not in it, unless the description
-// has one, and neither are secrets: of a variable that comes from the environment, or
+// the variables in use, and of the path of the CRM's address, which may name a database.
+// The host is not in it, unless the description has one, and neither are secrets: of a variable that comes from the environment, or
 // whose name says that it is secret, only the name is.
 func (c *Connector) Digest() string {
 	h := sha256.New()
 	c.definition.root.digest(h)
 	d := c.description
-	fmt.Fprintf(h, "%s %s %s\n", d.Class, d.Settle, d.KeyValidity)
+	fmt.Fprintf(h, "%q %s %s %s\n", c.base.Path, d.Class, d.Settle, d.KeyValidity)
 	for _, name := range slices.Sorted(maps.Keys(c.vars)) {
 		if setting := c.definition.vars[name]; secrecy.MatchString(name) || setting != nil && setting.hidden() {
 			fmt.Fprintf(h, "%s\n", name)

@@ -77,8 +77,8 @@ func TestDigest(t *testing.T) {
 	}
 	is := digest(document, nil)
 	for name, same := range map[string]string{
-		"a comment":   digest("# about it\n"+document, nil),
-		"the address": digest(document, func(c *restcrm.Config) { c.BaseURL = "http://u:p@elsewhere.example" }),
+		"a comment": digest("# about it\n"+document, nil),
+		"the host":  digest(document, func(c *restcrm.Config) { c.BaseURL = "http://u:p@elsewhere.example/api/" }),
 		"a secret": digest(document, func(c *restcrm.Config) {
 			c.Secrets = func(string) (string, bool) { return "another", true }
 		}),
@@ -91,12 +91,13 @@ func TestDigest(t *testing.T) {
 	}
 	seen := map[string]string{is: "the original"}
 	for name, other := range map[string]string{
-		"the class":       digest(document, func(c *restcrm.Config) { c.Class = crm.Lookup }),
-		"the settle time": digest(document, func(c *restcrm.Config) { c.Settle = 1e9 }),
-		"a variable":      digest(document, func(c *restcrm.Config) { c.Vars = map[string]string{"colour": "blue"} }),
-		"another one":     digest(document, func(c *restcrm.Config) { c.Vars = map[string]string{"pipeline": "8"} }),
-		"a rule":          digest(strings.Replace(document, "status == 422", "status == 423", 1), nil),
-		"the file's time": digest(strings.Replace(document, "settle: 30s", "settle: 31s", 1), nil),
+		"the class":          digest(document, func(c *restcrm.Config) { c.Class = crm.Lookup }),
+		"the settle time":    digest(document, func(c *restcrm.Config) { c.Settle = 1e9 }),
+		"a variable":         digest(document, func(c *restcrm.Config) { c.Vars = map[string]string{"colour": "blue"} }),
+		"the address's path": digest(document, func(c *restcrm.Config) { c.BaseURL = "http://elsewhere.example/sandbox" }),
+		"another one":        digest(document, func(c *restcrm.Config) { c.Vars = map[string]string{"pipeline": "8"} }),
+		"a rule":             digest(strings.Replace(document, "status == 422", "status == 423", 1), nil),
+		"the file's time":    digest(strings.Replace(document, "settle: 30s", "settle: 31s", 1), nil),
 	} {
 		if seen[other] != "" {
 			t.Errorf("%s has the digest of %s", name, seen[other])
