@@ -18,6 +18,10 @@ type Config struct {
 	Checks   []Check      // of GET /readyz
 	Logger   *slog.Logger // default: none
 
+	// NoTelegram is what deliveries are told where Telegram is nil.
+	// Default: that they go to another process.
+	NoTelegram string
+
 	// About is what GET /readyz tells beside its checks, by topic.
 	About map[string]string
 }
@@ -36,7 +40,7 @@ func Router(c Config) http.Handler {
 	if c.Telegram != nil {
 		r.Handle("/telegram/{bot}", c.Telegram)
 	} else {
-		r.Handle("/telegram/*", http.HandlerFunc(noIntake))
+		r.Handle("/telegram/*", noIntake(c.NoTelegram))
 	}
 	if c.Metrics != nil {
 		r.Method(http.MethodGet, "/metrics", c.Metrics)
@@ -45,8 +49,11 @@ func Router(c Config) http.Handler {
 }
 
 // noIntake is what deliveries find at a process that takes none.
-func noIntake(w http.ResponseWriter, _ *http.Request) {
-	http.Error(w, "this process takes no deliveries: send them to one with the role ingress or all", http.StatusNotFound)
+func noIntake(text string) http.HandlerFunc {
+	if text == "" {
+		text = "this process takes no deliveries: send them to one with the role ingress or all"
+	}
+	return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, text, http.StatusNotFound) }
 }
 
 // notFound logs only how long an unknown path is. People put tokens and secrets

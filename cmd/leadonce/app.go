@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,12 +16,10 @@ import (
 	"github.com/leadonce/leadonce/engine"
 	"github.com/leadonce/leadonce/engine/audit"
 	"github.com/leadonce/leadonce/engine/eventlog"
-	"github.com/leadonce/leadonce/engine/job"
 	"github.com/leadonce/leadonce/ingress"
 	"github.com/leadonce/leadonce/ingress/metrics"
 	longpoll "github.com/leadonce/leadonce/ingress/poll"
 	"github.com/leadonce/leadonce/ingress/reply"
-	"github.com/leadonce/leadonce/ingress/telegram"
 	"github.com/leadonce/leadonce/projections"
 )
 
@@ -36,6 +33,7 @@ type app struct {
 	server  *http.Server
 	lag     lagWatch
 	poll    *longpoll.Config // nil: updates are delivered
+	fetches *longpoll.Watch  // of poll
 	replies []reply.Config   // one a bot that replies
 	trust   trust
 	about   map[string]string // told by readyz
@@ -133,82 +131,29 @@ func (a *app) tellTrust() {
 	}
 }
 
-// intake is what accepts updates; nil in a process that only makes leads.
-func (a *app) intake(e *engine.Engine, m *metrics.Metrics) (http.Handler, error) {
-	if a.config.Role == roleWorker {
-		return nil, nil
-	}
-	if a.config.Poll {
-		return nil, a.openPoll(e, m)
-	}
-	var bots []telegram.Bot
-	for _, b := range a.config.Bots {
-		bots = append(bots, telegram.Bot{ID: b.ID, Secrets: b.Secrets})
-		m.Expect(b.ID)
-	}
-	var trusted []netip.Prefix
-	for _, p := range a.config.TrustedProxies {
-		trusted = append(trusted, netip.MustParsePrefix(p)) // checked
-	}
-	handler, err := telegram.New(telegram.Config{
-		Bots: bots, Accepter: waking{e, a.runner.Wake}, Logger: a.logger, Observe: m.Delivered,
-		Full:   a.full,
-		Remote: func(r *http.Request) string { return ingress.ClientAddr(r, trusted).String() },
-	})
-	if err != nil {
-		return nil, mistake("bots: %v", err)
-	}
-	return handler, nil
-}
-
-// openPoll makes what fetches updates.
-func (a *app) openPoll(e *engine.Engine, m *metrics.Metrics) error {
-	a.poll = &longpoll.Config{Accepter: waking{e, a.runner.Wake}, Full: a.full, Observe: m.Delivered, Logger: a.logger}
-	for _, b := range a.config.Bots {
-		client, err := botClient(b.ID, apiURL(), 0)
-		if err != nil {
-			return err
-		}
-		a.poll.Bots = append(a.poll.Bots, client)
-		m.Expect(b.ID)
-	}
-	return nil
-}
-
-// full reports whether the backlog has no room.
-func (a *app) full() bool { return a.runner.Backlog().Open >= a.config.MaxBacklog }
-
 func (a *app) openServer(e *engine.Engine, observed *metrics.Log, m *metrics.Metrics) error {
 	handler, err := a.intake(e, m)
 	if err != nil {
 		return err
 	}
 	checks := []ingress.Check{{Name: "log", Probe: observed.Writable}, {Name: "jobs", Probe: a.jobsKnown}}
+	if a.fetches != nil {
+		checks = append(checks, ingress.Check{Name: "poll", Probe: a.fetches.Probe})
+	}
 	if a.config.Role != roleIngress { // lists for people must not take deliveries away from it
 		checks = append(checks, ingress.Check{Name: "projections", Probe: a.lag.probe})
 	}
-	router := ingress.Router(ingress.Config{Telegram: handler, Metrics: m.Handler(), Logger: a.logger, Checks: checks, About: a.about})
+	parts := ingress.Config{Telegram: handler, Metrics: m.Handler(), Logger: a.logger, Checks: checks, About: a.about}
+	if a.poll != nil {
+		parts.NoTelegram = "this process takes no deliveries: it fetches the updates itself; run `leadonce webhook delete`, or serve without --poll"
+	}
 	a.server, err = ingress.Server(ingress.ServerConfig{
 		Address: a.config.Listen, CertFile: a.config.TLS.CertFile, KeyFile: a.config.TLS.KeyFile, Logger: a.logger,
-	}, router)
+	}, ingress.Router(parts))
 	if err != nil {
 		return mistake("tls: %v", err)
 	}
 	return nil
-}
-
-// waking is the engine's intake, telling the runner of what is new.
-type waking struct {
-	*engine.Engine
-	wake func()
-}
-
-func (w waking) Accept(ctx context.Context, u job.Update) (job.Key, engine.Acceptance, error) {
-	key, how, err := w.Engine.Accept(ctx, u)
-	if err == nil && how != engine.Repeated {
-		w.wake()
-	}
-	return key, how, err
 }
 
 // workerName names the process in its claims. engine/peers.go tells the processes of

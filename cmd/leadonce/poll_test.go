@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -25,8 +28,43 @@ func TestServePolls(t *testing.T) {
 	}
 	s.account(updates)
 	eventually(t, func() error { return pendingAt(api) })
-	if status, err := post(v.url, secret, message(updates+1)); err != nil || status != http.StatusNotFound {
-		t.Errorf("a delivery is answered %d (%v), want 404: nothing is delivered here", status, err)
+	if _, err := v.await(`serving.*updates="fetched by long polling"`); err != nil {
+		t.Error(err)
+	}
+	refusal := bytes.NewReader(message(updates + 1))
+	if response, err := http.Post(v.url+"/telegram/700000001", "application/json", refusal); err != nil {
+		t.Error(err)
+	} else {
+		body, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		if response.StatusCode != http.StatusNotFound || !strings.Contains(string(body), "fetches the updates itself") {
+			t.Errorf("a delivery is answered %s: %s; want 404: nothing is delivered here", response.Status, body)
+		}
+	}
+	s.terminate(v.program)
+}
+
+// Nothing is fetched while a webhook is set. Whoever watches the process can see it.
+func TestServePollsBesideAWebhook(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "unique_create", brief)
+	s.botAPI(botapitest.Options{})
+	s.webhook(0, "the webhook is", "set", "https://bot.example.org")
+	v := s.servePolling()
+	scraped := func(pattern string) {
+		t.Helper()
+		eventually(t, func() error {
+			_, body, err := get(v.url + "/metrics")
+			if err == nil && !regexp.MustCompile(pattern).MatchString(body) {
+				err = fmt.Errorf("/metrics has no %s", pattern)
+			}
+			return err
+		})
+	}
+	scraped(`leadonce_poll_failures_total{bot="700000001",kind="webhook_set"} [1-9]`)
+	scraped(`leadonce_poll_silence_seconds{bot="700000001"} [0-9.]+`)
+	if _, body, err := get(v.url + "/readyz"); err != nil || !strings.Contains(body, `"name":"poll","ok":true`) {
+		t.Errorf("readyz answers %s (%v)", body, err)
 	}
 	s.terminate(v.program)
 }

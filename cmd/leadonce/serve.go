@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 )
@@ -37,13 +38,7 @@ func serveCommand() *cobra.Command {
 			listener.Close()
 			return err
 		}
-		scheme := "http"
-		if config.TLS.CertFile != "" {
-			scheme = "https"
-		}
-		logger.Info("serving", "address", fmt.Sprintf("%s://%s", scheme, listener.Addr()),
-			"role", config.Role, "bots", len(config.Bots), "log", config.Log, "data_dir", config.DataDir,
-			"crm", config.CRM.Connector, "class", config.CRM.Class, "workers", config.Workers)
+		a.tellServing(listener.Addr())
 		a.tellTrust()
 		if config.Log == logMemory {
 			logger.Warn("log: memory keeps nothing over a restart; use it for trials only")
@@ -55,4 +50,32 @@ func serveCommand() *cobra.Command {
 		return nil
 	}
 	return c
+}
+
+// tellServing says in the log what serves, and from where.
+func (a *app) tellServing(address net.Addr) {
+	c := a.config
+	scheme := "http"
+	if c.TLS.CertFile != "" {
+		scheme = "https"
+	}
+	updates := "delivered"
+	switch {
+	case c.Role == roleWorker:
+		updates = "none taken"
+	case c.Poll:
+		updates = "fetched by long polling"
+	}
+	a.logger.Info("serving", "address", fmt.Sprintf("%s://%s", scheme, address),
+		"role", c.Role, "bots", len(c.Bots), "updates", updates, "log", c.Log, "data_dir", absolute(c.DataDir),
+		"crm", c.CRM.Connector, "class", c.CRM.Class, "workers", c.Workers)
+}
+
+// absolute is the path from the root: one in a log must not depend on where the
+// process was started.
+func absolute(path string) string {
+	if full, err := filepath.Abs(path); err == nil {
+		return full
+	}
+	return path
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/leadonce/leadonce/engine"
 	"github.com/leadonce/leadonce/engine/job"
+	"github.com/leadonce/leadonce/ingress/poll"
 	"github.com/leadonce/leadonce/ingress/reply"
 	"github.com/leadonce/leadonce/ingress/telegram"
 )
@@ -36,6 +37,7 @@ type Metrics struct {
 	keysClash     prometheus.Counter
 	troubles      prometheus.Counter
 	replies       *prometheus.CounterVec // result
+	fetching      *prometheus.CounterVec // bot, kind
 }
 
 var _ engine.Observer = (*Metrics)(nil)
@@ -55,10 +57,11 @@ func New() *Metrics {
 		keysClash:     counter("keys_conflicted_total", "Incidents: another update under a key that was taken."),
 		troubles:      counter("troubles_total", "Steps of the engine that could not be done and are tried again."),
 		replies:       counters("replies_total", "Replies to people by result.", "result"),
+		fetching:      counters("poll_failures_total", "Calls of getUpdates that fetched nothing because they failed, by bot and kind.", "bot", "kind"),
 	}
 	m.registry.MustRegister(
 		m.deliveries, m.delivering, m.appending, m.accepted, m.events, m.calling, m.reconciling,
-		m.receiptsClash, m.keysClash, m.troubles, m.replies,
+		m.receiptsClash, m.keysClash, m.troubles, m.replies, m.fetching,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	// A series that is born at 1 has never grown: alarms need it at 0.
@@ -112,6 +115,24 @@ func (m *Metrics) Delivered(d telegram.Delivery) {
 
 // Replied is for reply.Config.Observe.
 func (m *Metrics) Replied(r reply.Result) { m.replies.WithLabelValues(string(r)).Inc() }
+
+// Fetched is for poll.Config.Fetched.
+func (m *Metrics) Fetched(f poll.Fetch) {
+	if f.Trouble != poll.NoTrouble {
+		m.fetching.WithLabelValues(strconv.FormatInt(f.Bot, 10), string(f.Trouble)).Inc()
+	}
+}
+
+// Fetches makes the series of a bot whose updates are fetched. silence is how long ago
+// that succeeded last; it is called as one of Gauges is.
+func (m *Metrics) Fetches(bot int64, silence func() time.Duration) {
+	label := strconv.FormatInt(bot, 10)
+	for _, kind := range poll.Troubles() {
+		m.fetching.WithLabelValues(label, string(kind))
+	}
+	m.gauge("poll_silence_seconds", "Time since the bot's updates were fetched last, be it none; before the first time, since the start.",
+		prometheus.Labels{"bot": label}, silence)
+}
 
 // Gauges are what others know and a scrape asks for. Each function is called at
 // every scrape, at the same time as anything else, and must be quick; one that

@@ -25,6 +25,10 @@ type Config struct {
 	// block. Default: nobody.
 	Observe func(telegram.Delivery)
 
+	// Fetched is told of every call of getUpdates, but for one that the end of Run
+	// broke off. It must not block. Default: nobody.
+	Fetched func(Fetch)
+
 	// Logger gets a line for each update, what is stored at debug, the rest higher;
 	// and one whenever fetching begins to fail, fails again, or works again.
 	// Default: none.
@@ -64,6 +68,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Observe == nil {
 		c.Observe = func(telegram.Delivery) {}
+	}
+	if c.Fetched == nil {
+		c.Fetched = func(Fetch) {}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -79,6 +79,9 @@ func (p *poller) run(ctx context.Context) error {
 // round confirms what the round before has stored, fetches, and stores.
 func (p *poller) round(ctx context.Context) error {
 	updates, err := p.bot.GetUpdates(ctx, p.offset, botapi.MaxUpdates, p.Wait)
+	if ctx.Err() == nil {
+		p.Fetched(Fetch{p.bot.Bot(), troubleOf(err)})
+	}
 	if err != nil {
 		return err
 	}
@@ -110,15 +113,11 @@ func (p *poller) failed(err error) time.Duration {
 		wait = refused.RetryAfter
 	}
 	level, mend := slog.LevelWarn, "none is lost: Telegram keeps them for 24 hours"
-	switch conflict := botapi.ConflictOf(err); {
-	case conflict == botapi.WebhookSet:
-		level, mend = slog.LevelError, "a webhook is set, and Telegram delivers to it alone: run `leadonce webhook delete`, or serve without --poll"
-	case conflict == botapi.OtherConsumer:
-		level, mend = slog.LevelError, "another program fetches this bot's updates: stop it; two processes of leadonce on one log are safe, but one is enough"
-	case botapi.Unauthorized(err):
-		level, mend = slog.LevelError, "the token is refused: it was revoked; start again with the one that @BotFather shows now"
+	switch known, ok := mends[troubleOf(err)]; {
 	case errors.Is(err, errNotStored):
 		level = slog.LevelError
+	case ok:
+		level, mend = slog.LevelError, known
 	}
 	p.Logger.Log(context.Background(), level, "updates are not fetched", "bot", p.bot.Bot(), "error", err.Error(), "mend", mend, "again_in", wait.Round(time.Millisecond))
 	return wait
