@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,7 +30,12 @@ func auditCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify",
 		Short: "Decide the whole log again; exit 1 when a promise is broken",
-		Args:  noArgs,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 && c.Flags().Lookup("crm").Value.String() == fromConfig {
+				return mistake("unknown argument %q; write --crm=%s, without a space", args[0], args[0])
+			}
+			return noArgs(c, args)
+		},
 	}
 	read, out := withConfig(c), withOutput(c)
 	from := c.Flags().String("crm", "", "also compare with the CRM's leads: a file or URL of a JSON array of {external_id, crm_id}; alone, the oracle of the simulated CRM at crm.url")
@@ -189,8 +195,8 @@ func fetchLeads(ctx context.Context, client *http.Client, from string) ([]audit.
 		return nil, err
 	}
 	defer body.Close()
-	var leads []audit.Lead
-	err = json.NewDecoder(body).Decode(&leads)
+	var listed []listedLead
+	err = json.NewDecoder(body).Decode(&listed)
 	var late net.Error
 	if errors.As(err, &late) && late.Timeout() {
 		return nil, fmt.Errorf("--crm: the CRM's list is not there in time: %w", err)
@@ -198,7 +204,40 @@ func fetchLeads(ctx context.Context, client *http.Client, from string) ([]audit.
 	if err != nil {
 		return nil, fmt.Errorf("--crm: not a JSON array of {external_id, crm_id}: %w", err)
 	}
+	leads := make([]audit.Lead, len(listed))
+	for i, l := range listed {
+		leads[i] = audit.Lead{ExternalID: string(l.ExternalID), CRMID: string(l.CRMID)}
+	}
 	return leads, nil
+}
+
+// listedLead is a lead as an export has it.
+type listedLead struct {
+	ExternalID listedID `json:"external_id"`
+	CRMID      listedID `json:"crm_id"`
+}
+
+// listedID is a text, or a number as it is written.
+type listedID string
+
+func (id *listedID) UnmarshalJSON(data []byte) error {
+	var value any
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber() // a float64 is exact up to 2^53 only
+	if err := dec.Decode(&value); err != nil {
+		return err
+	}
+	switch value := value.(type) {
+	case nil:
+		*id = ""
+	case string:
+		*id = listedID(value)
+	case json.Number:
+		*id = listedID(value)
+	default:
+		return fmt.Errorf("the id %.40s is neither a text nor a number", data)
+	}
+	return nil
 }
 
 func openLeads(ctx context.Context, client *http.Client, from string) (io.ReadCloser, error) {
