@@ -53,9 +53,14 @@ func (a *app) open(ctx context.Context) error {
 	if err := a.checkTrust(); err != nil {
 		return err
 	}
+	isNew := a.config.lacksLog()
 	log, closeLog, err := openLog(ctx, a.config, true, a.logger)
 	if err != nil {
 		return err
+	}
+	if isNew {
+		a.logger.Warn("a new log is made, for there was none; if leadonce has run before, its log is elsewhere: name its folder with --data-dir",
+			"log", filepath.Join(absolute(a.config.DataDir), logFile))
 	}
 	a.closers = append(a.closers, closeLog)
 	if err := a.checkSameLog(ctx, log); err != nil {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -59,6 +61,15 @@ func openLog(ctx context.Context, c config, create bool, logger *slog.Logger) (e
 		return nil, nil, err
 	}
 	return l, l.Close, nil
+}
+
+// lacksLog reports whether openLog would make a log that is kept.
+func (c config) lacksLog() bool {
+	if c.Log != logSQLite {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(c.DataDir, logFile))
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // openKurrentDB connects to the cluster; c has the environment's values. What the
