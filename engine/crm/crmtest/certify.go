@@ -161,11 +161,19 @@ func Certify(ctx context.Context, c Candidate) (Certificate, error) {
 	if err := c.dial(ctx); err != nil {
 		return done, err
 	}
+	shutOut := false
 	for _, class := range crm.Classes {
 		if !slices.Contains(c.Classes, class) {
 			continue
 		}
-		results, err := c.try(ctx, class)
+		if shutOut {
+			done.Results = append(done.Results, Result{Class: class, Promise: class, Verdict: NotShown, Why: notLetIn,
+				Probes: []Probe{{probeCreate, NotShown, notLetIn}}})
+			continue
+		}
+		var results []Result
+		var err error
+		results, shutOut, err = c.try(ctx, class)
 		done.Results = append(done.Results, results...)
 		if err != nil {
 			return done, err
@@ -173,6 +181,8 @@ func Certify(ctx context.Context, c Candidate) (Certificate, error) {
 	}
 	return done, ctx.Err()
 }
+
+const notLetIn = "not tried: the CRM refuses whoever sends, as it did in the class before"
 
 // dial tries whether anybody is there: behind the tap, a CRM that is not looks like one
 // that hangs up.
@@ -191,23 +201,22 @@ func (c Candidate) dial(ctx context.Context) error {
 	return connection.Close()
 }
 
-// try is one class, step by step.
-func (c Candidate) try(ctx context.Context, class crm.Class) ([]Result, error) {
+// try is one class, step by step. shutOut says that the CRM let nobody in.
+func (c Candidate) try(ctx context.Context, class crm.Class) (results []Result, shutOut bool, err error) {
 	line, err := openTap(c)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer line.close()
 	target, err := throughTap(c.URL, line)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	connector, err := c.Connect(target, class)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	steps := crm.StepsOf(connector)
-	var results []Result
 	var trials []*trial
 	made := map[string]string{}
 	for _, step := range steps {
@@ -218,7 +227,8 @@ func (c Candidate) try(ctx context.Context, class crm.Class) ([]Result, error) {
 			made[step.Name] = id
 		}
 		results = append(results, t.result())
-		if ctx.Err() != nil || step.Name != "" && made[step.Name] == "" {
+		shutOut = t.shutOut
+		if ctx.Err() != nil || shutOut || step.Name != "" && made[step.Name] == "" {
 			break // what comes after cannot be made
 		}
 	}
@@ -230,7 +240,7 @@ func (c Candidate) try(ctx context.Context, class crm.Class) ([]Result, error) {
 		trials[i].cleanUp()
 		results[i].Leads = trials[i].leads
 	}
-	return results, ctx.Err()
+	return results, shutOut, ctx.Err()
 }
 
 // throughTap is the tap's address with the login that the CRM's has.

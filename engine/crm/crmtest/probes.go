@@ -31,7 +31,7 @@ func (t *trial) run() {
 		t.saw(probeLookup, NotShown, "the connector has no lookup: nothing can count the leads")
 	}
 	if !t.twoOperations() {
-		if t.settle() {
+		if !t.shutOut && t.settle() {
 			t.count()
 		}
 		return
@@ -76,6 +76,10 @@ func (t *trial) twoOperations() bool {
 	a, b := t.effort(), t.effort()
 	b.key, b.fields = a.key[:len(a.key)-1]+otherDigit(a.key), a.fields
 	first := t.createSurely(a)
+	if t.shutOut {
+		t.saw(probeCreate, NotShown, "no create gave a receipt: %v; %s", a.failed, letIn)
+		return false
+	}
 	if a.failed != nil && (a.failed.Outcome != crm.Unknown || t.about.Class != crm.Lookup) {
 		t.saw(probeCreate, NotShown, "no create gave a receipt: %v", a.failed)
 		return false
@@ -85,6 +89,10 @@ func (t *trial) twoOperations() bool {
 	}
 	second, alike := t.createSurely(b), "two operations that say the same"
 	t.keyInTheCreate(first, second)
+	if a.unread != nil && b.unread != nil && t.about.Class.Repeatable() {
+		t.saw(probeCreate, NotShown, "creates that the CRM carries out give no receipt: %v; look at id and is under create.outcome in the description", a.unread)
+		return false
+	}
 	if b.failed != nil && b.failed.Outcome == crm.Refused {
 		t.saw(probeCreate, Seen, "a lead that says the same as another is refused: %v", b.failed)
 		b.fields = maps.Clone(b.fields)
@@ -106,6 +114,9 @@ func (t *trial) twoOperations() bool {
 	}
 	return true
 }
+
+// letIn is the mend where a CRM refuses whoever sends.
+const letIn = "no more is tried: look at auth in the description, and at the secrets that it names"
 
 func otherDigit(key string) string {
 	if strings.HasSuffix(key, "0") {

@@ -51,8 +51,12 @@ func (t *tap) begin(key string, onCreate reaction) {
 	t.mu.Lock()
 	t.key, t.seen = key, nil
 	t.mu.Unlock()
+	t.wire.answered.Store(0)
 	t.wire.react(onCreate, pass)
 }
+
+// status is that of the newest answer since begin; 0 while there is none.
+func (t *tap) status() int { return int(t.wire.answered.Load()) }
 
 func (t *tap) end() (requests []string) {
 	t.wire.react(pass, pass)

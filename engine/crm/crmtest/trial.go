@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -26,6 +27,7 @@ type trial struct {
 	efforts []*effort
 	last    time.Time // when the newest create had ended
 	blind   bool      // the lookup has failed
+	shutOut bool      // the CRM refuses whoever sends
 	probes  []Probe
 	leads   []Lead
 }
@@ -47,6 +49,10 @@ type effort struct {
 	looked bool     // the lookup answered
 	most   int      // leads that it may have; normally 1
 	failed *crm.Error
+	told   *crm.Error // the newest failure that the CRM had a part in, since a receipt
+	held   bool       // the connector did not even ask the CRM in the newest create
+	status int        // of the CRM's newest answer in it; 0 without one
+	unread *crm.Error // a create that the CRM answered 2xx gave no receipt
 }
 
 // newKey has the form of the keys that the engine makes, UUIDs of version 5.
@@ -81,14 +87,31 @@ func (t *trial) progress(format string, args ...any) {
 // note keeps what a create showed. The caller has no other create of e under way.
 func (t *trial) note(e *effort, receipt crm.Receipt, err error) {
 	t.last = time.Now()
-	e.failed = nil
+	e.failed, e.held = nil, false
 	switch {
 	case err != nil:
-		e.failed = crm.Classify(err)
+		e.fail(crm.Classify(err))
 	case receipt.CRMID == "":
-		e.failed = &crm.Error{Reason: "success without the lead's id"}
-	case !slices.Contains(e.ids, receipt.CRMID):
-		e.ids = append(e.ids, receipt.CRMID)
+		e.fail(&crm.Error{Reason: "success without the lead's id"})
+	default:
+		e.told = nil
+		if !slices.Contains(e.ids, receipt.CRMID) {
+			e.ids = append(e.ids, receipt.CRMID)
+		}
+	}
+}
+
+// fail notes a failure. That the connector held a create back says nothing about the
+// lead, and only that something failed before: so that is told too, and counts.
+func (e *effort) fail(f *crm.Error) {
+	e.held = f.Outcome == crm.NotSent && e.status == 0
+	switch {
+	case !e.held:
+		e.told, e.failed = f, f
+	case e.told == nil:
+		e.failed = f
+	default:
+		e.failed = &crm.Error{Outcome: e.told.Outcome, Reason: e.told.Reason + "; then " + f.Error(), RetryAfter: f.RetryAfter}
 	}
 }
 
@@ -109,6 +132,7 @@ func (t *trial) create(e *effort, r reaction) (requests []string) {
 	t.line.begin(e.key, r)
 	receipt, err := t.send(e)
 	requests = t.line.end()
+	e.status = t.line.status()
 	t.note(e, receipt, err)
 	return requests
 }
@@ -118,23 +142,41 @@ func (t *trial) create(e *effort, r reaction) (requests []string) {
 // e.failed is nil in the end when the lead was answered.
 func (t *trial) createSurely(e *effort) (requests []string) {
 	patience := time.Now().Add(2 * t.candidate.Patience)
-	for unknown := 0; ; {
+	for unknown, denied := 0, 0; ; {
 		requests = t.create(e, pass)
 		f := e.failed
-		if f == nil || f.Outcome == crm.Refused {
+		switch {
+		case f == nil:
 			return requests
-		}
-		if f.Outcome == crm.Unknown {
+		case e.held:
+		case f.Outcome == crm.Refused:
+			return requests
+		case f.Outcome == crm.Unknown:
+			if e.status/100 == 2 {
+				e.unread = f
+			}
 			if unknown++; unknown == 3 || !t.about.Class.Repeatable() {
+				return requests
+			}
+		case slices.Contains(denials, e.status):
+			if denied++; denied == maxDenied {
+				t.shutOut = true
 				return requests
 			}
 		}
 		pause := max(f.RetryAfter, 100*time.Millisecond)
 		if time.Now().Add(pause).After(patience) || !t.sleep(pause) {
+			t.shutOut = denied > 0
 			return requests
 		}
 	}
 }
+
+// denials are what a CRM answers to whoever it does not let in, be it to a login or to
+// the create, and maxDenied how often that is tried: some lock the account.
+var denials = []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden}
+
+const maxDenied = 3
 
 // createTogether makes creates of one operation whose requests reach the CRM at the
 // same moment, and returns how many did.
@@ -150,6 +192,7 @@ func (t *trial) createTogether(e *effort) int {
 	}
 	group.Wait()
 	t.line.end()
+	e.status = 0
 	for i := range together {
 		t.note(e, receipts[i], errs[i])
 	}

@@ -21,6 +21,7 @@ type wire struct {
 	stopped  chan struct{} // closed when withheld answers must end
 	served   sync.WaitGroup
 	created  atomic.Int64
+	answered atomic.Int64 // the status of the newest answer of the CRM; 0 once forgotten
 
 	mu       sync.Mutex
 	onCreate reaction
@@ -93,7 +94,11 @@ func (w *wire) forward(in *http.Request) (status int, header http.Header, body [
 	if err != nil {
 		return 0, nil, nil, err
 	}
-	return w.crm.Forward(in, sent)
+	status, header, body, err = w.crm.Forward(in, sent)
+	if err == nil {
+		w.answered.Store(int64(status))
+	}
+	return status, header, body, err
 }
 
 // pass lets the CRM answer.

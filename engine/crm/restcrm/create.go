@@ -102,11 +102,15 @@ func (c *Connector) judge(env map[string]any, a httponce.Answer) (receipt crm.Re
 	v.healthy = r.is != unauthorized
 	switch r.is {
 	case created:
-		if receipt, ok := r.receipt(env); ok && a.Status/100 == 2 {
+		receipt, ok := r.receipt(env)
+		if ok && a.Status/100 == 2 {
 			return receipt, "", v, nil
 		}
 		v.healthy = false
-		return receipt, "", v, fail(crm.Unknown, r.says(a.Status, "without the lead's id"))
+		if ok {
+			return crm.Receipt{}, "", v, fail(crm.Unknown, fmt.Sprintf("HTTP %d is no success, and the rule in line %d says %s", a.Status, r.node.line, created))
+		}
+		return receipt, "", v, fail(crm.Unknown, fmt.Sprintf("HTTP %d, and the rule in line %d gives no id", a.Status, r.node.line))
 	case exists:
 		lookup = r.says(a.Status, "exists")
 		switch receipt, ok := r.receipt(env); {
