@@ -192,11 +192,7 @@ func (f certifyFlags) run(c *cobra.Command, out output, config config, classes [
 		Program: programVersion(), Declared: crm.Class(config.CRM.Class),
 	}
 	told := c.ErrOrStderr()
-	after := "it cannot remove them, and lists them at the end"
-	if declared.CanRemove() {
-		after = "it removes them at the end"
-	}
-	fmt.Fprintf(told, "certify makes leads in %s, some ten for each class; %s\n", base.Host, after)
+	fmt.Fprintf(told, "certify makes leads in %s, some ten for each class; %s\n", base.Host, afterwards(declared))
 	if !f.yes && !onLoopback(base) {
 		return mistake("--yes: %s is not on this machine; give --yes if it is a sandbox in which leads may be made", base.Host)
 	}
@@ -232,6 +228,28 @@ func (f certifyFlags) run(c *cobra.Command, out output, config config, classes [
 		return err
 	}
 	return report.print(c.OutOrStdout(), out, path)
+}
+
+// afterwards says what becomes of the leads that are made.
+func afterwards(c crm.Connector) string {
+	steps := []crm.Step{{Connector: c}}
+	if stepped, ok := c.(crm.Stepped); ok && len(stepped.Steps()) > 0 {
+		steps = stepped.Steps()
+	}
+	var removed []string
+	for _, s := range steps {
+		if r, ok := s.Connector.(crmtest.Remover); ok && r.CanRemove() {
+			removed = append(removed, s.Name)
+		}
+	}
+	switch len(removed) {
+	case len(steps):
+		return "it removes them at the end"
+	case 0:
+		return "it cannot remove them, and lists them at the end"
+	default:
+		return "at the end it removes what the steps " + strings.Join(removed, ", ") + " made, and lists the rest"
+	}
 }
 
 // onLoopback reports whether the CRM is on this machine.
