@@ -32,7 +32,9 @@ func rulesTestCommand() *cobra.Command {
 		Use:   "test FILE [UPDATE.json...]",
 		Short: "Show what the rules in FILE make of updates, and why",
 		Long: "Reads the rules from FILE, a leadonce.yaml, and updates from the files, or from standard input:\n" +
-			"JSON objects as Telegram delivers them, or answers of getUpdates. Nothing is sent or stored.\n\n" +
+			"JSON objects as Telegram delivers them, or answers of getUpdates. Nothing is sent or stored, and\n" +
+			"no history is known: each update is shown as if it were the first. Which lead a series has already,\n" +
+			"and which id a supergroup had before, is in the log of `serve`.\n\n" +
 			"The first rule whose condition holds decides; after the last one, a message in a private chat\n" +
 			"with text, contact, photo, document or voice is a lead, and a command only as /start PAYLOAD.\n\n" +
 			"A rule: name, when (a condition; none holds always), action (create_lead or ignore), business_key\n" +
@@ -159,6 +161,8 @@ type shownUpdate struct {
 	Wait        string            `json:"wait,omitempty"`
 	Series      string            `json:"series,omitempty"`
 	Fields      map[string]string `json:"fields,omitempty"`
+
+	group bool // it is of a chat of several people
 }
 
 type passedRule struct {
@@ -231,7 +235,7 @@ func (t *trial) show(from string, u job.Update) {
 	x := t.rules.Explain(u.Key(), u)
 	s := shownUpdate{
 		From: from, Key: u.Key().String(), Kind: u.Kind, Rule: x.Rule, Passed: []passedRule{},
-		Action: "none", Reason: x.Plan.Reason,
+		Action: "none", Reason: x.Plan.Reason, group: u.Chat < 0,
 	}
 	for _, p := range x.Passed {
 		s.Passed = append(s.Passed, passedRule{p.Rule, p.Because})
@@ -281,7 +285,10 @@ func (t *trial) write(w io.Writer) error {
 			fmt.Fprintf(&b, "  waits %s for the other members of its album\n", s.Wait)
 		}
 		if s.Series != "" {
-			fmt.Fprintf(&b, "  series: one lead with what the same person sent here within %s of the first\n", s.Series)
+			fmt.Fprintf(&b, "  series: one lead with what the same person sent here within %s of the first, which only the log of serve knows\n", s.Series)
+		}
+		if s.group && s.BusinessKey != "" {
+			b.WriteString("  history: chat.origin is chat.id here; only serve knows the id from before a group became a supergroup\n")
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.Fields)) {
 			fmt.Fprintf(&b, "  field %s: %q\n", name, s.Fields[name])
