@@ -225,20 +225,33 @@ func jobShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			shown := shownJob{j, stepKey(j), madeBefore(ctx, log, j.Key), reply}
 			if out.json() {
-				return writeJSON(c.OutOrStdout(), repliedJob{j, stepKey(j), reply})
+				return writeJSON(c.OutOrStdout(), shown)
 			}
-			return writeJob(c.OutOrStdout(), j, reply)
+			return writeJob(c.OutOrStdout(), shown)
 		})
 	}
 	return c
 }
 
-// repliedJob is a job with the reply to its person.
-type repliedJob struct {
+// shownJob is a job with what its steps made, and with the reply to its person.
+type shownJob struct {
 	projections.Job
 	StepKey string      `json:"step_key,omitempty"`
+	Made    []job.Made  `json:"made,omitempty"`
 	Reply   *shownReply `json:"reply,omitempty"`
+}
+
+// madeBefore is what the steps of a job made so far; of one that is stopped, as far as
+// its events can be read.
+func madeBefore(ctx context.Context, log eventlog.Log, key string) []job.Made {
+	k, err := job.ParseKey(key)
+	if err != nil {
+		return nil // a stopped job has no key
+	}
+	s, _ := engine.Load(ctx, log, k.Stream())
+	return s.Made
 }
 
 // stepKey is what to look for in the CRM when a job stands at another step than the
@@ -250,17 +263,21 @@ func stepKey(j projections.Job) string {
 	return job.StepKey(j.OperationID, j.Step)
 }
 
-// writeJob shows every field that has something to say, of the job and of the reply.
-func writeJob(w io.Writer, j projections.Job, reply *shownReply) error {
+// writeJob shows every field that has something to say, of the job, its steps and the
+// reply.
+func writeJob(w io.Writer, j shownJob) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	if err := writeFields(t, "", j); err != nil {
+	if err := writeFields(t, "", j.Job); err != nil {
 		return err
 	}
-	if key := stepKey(j); key != "" {
-		fmt.Fprintf(t, "step_key\t%s\n", key)
+	if j.StepKey != "" {
+		fmt.Fprintf(t, "step_key\t%s\n", j.StepKey)
 	}
-	if reply != nil {
-		if err := writeFields(t, "reply.", reply); err != nil {
+	for _, m := range j.Made {
+		fmt.Fprintf(t, "made.%s\t%s, known by %s\n", m.Step, m.CRMID, m.How)
+	}
+	if j.Reply != nil {
+		if err := writeFields(t, "reply.", j.Reply); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,8 @@ func TestJobShowTellsTheKeyOfTheStep(t *testing.T) {
 	const operation = "ce675a11-55ec-5891-9fc5-77a33e07ab9b"
 	for step, want := range map[string]string{"": "", job.LeadStep: "", "contact": "367afa23-b069-5b82-b0f2-4e801d8dba76"} {
 		var b strings.Builder
-		if err := writeJob(&b, projections.Job{OperationID: operation, Step: step}, nil); err != nil {
+		j := projections.Job{OperationID: operation, Step: step}
+		if err := writeJob(&b, shownJob{Job: j, StepKey: stepKey(j)}); err != nil {
 			t.Fatal(err)
 		}
 		_, after, found := strings.Cut(b.String(), "step_key")

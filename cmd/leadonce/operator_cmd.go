@@ -33,7 +33,7 @@ func checkSignature(g *job.Signature) error {
 
 func jobReconcileCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "reconcile KEY (--crm-id ID | --absent) --by WHO --reason WHY",
+		Use:   "reconcile KEY (--crm-id ID | --absent) [--step NAME] --by WHO --reason WHY",
 		Short: "Say what became of a job in needs_reconciliation",
 		Args:  exactArgs("KEY"),
 	}
