@@ -180,6 +180,7 @@ func webhookSetCommand() *cobra.Command {
 		if w.URL, err = webhookURL(args[0], client); err != nil {
 			return err
 		}
+		warnAddress(c.ErrOrStderr(), w.URL, client)
 		o := webhookOutcome{Bot: b.ID, Wrong: []string{}}
 		if *drop.wanted {
 			if o.Dropped, err = drop.record(c, config, client); err != nil {
@@ -208,6 +209,18 @@ func webhookURL(address string, client *botapi.Client) (string, error) {
 		return "", mistake("URL: %v", err)
 	}
 	return address, nil
+}
+
+// warnAddress tells what may be meant, and mostly is not: a local server of the Bot API
+// delivers where Telegram does not, and a proxy may change the path.
+func warnAddress(w io.Writer, address string, client *botapi.Client) {
+	if err := botapi.CheckURL(address); err != nil {
+		fmt.Fprintf(w, "leadonce: URL: %v; a local Bot API server may deliver there, Telegram does not\n", err)
+	}
+	path := botapi.Path(client.Bot())
+	if u, err := url.Parse(address); err == nil && u.Path != path {
+		fmt.Fprintf(w, "leadonce: URL: its path is not %s, where leadonce takes deliveries: the proxy in front has to change it\n", path)
+	}
 }
 
 // completedURL adds the path to an address that has none.

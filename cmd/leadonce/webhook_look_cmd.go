@@ -90,7 +90,7 @@ func webhookCheckCommand() *cobra.Command {
 		},
 	}
 	bot, out := withBot(c), withOutput(c)
-	polling := c.Flags().Bool("poll", false, "updates are meant to be fetched, by `leadonce serve --poll`")
+	polling := c.Flags().Bool("poll", false, "updates are meant to be fetched, by `leadonce serve --poll` (default: what poll says, where no URL is given)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := out.check(); err != nil {
 			return err
@@ -98,6 +98,11 @@ func webhookCheckCommand() *cobra.Command {
 		if *polling && len(args) > 0 {
 			return mistake("URL and --poll: updates are either delivered or fetched, give one of them")
 		}
+		config, err := bot.read()
+		if err != nil {
+			return err
+		}
+		*polling = *polling || config.Poll && len(args) == 0
 		_, b, client, err := bot.open(!*polling)
 		if err != nil {
 			return err

@@ -140,6 +140,34 @@ func TestWebhookPolling(t *testing.T) {
 	}
 }
 
+// Where the configuration says that updates are fetched, nobody is told to set a
+// webhook.
+func TestWebhookOfABotThatPolls(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "unique_create", brief)
+	s.botAPI(botapitest.Options{})
+	s.webhook(1, "where `leadonce serve --poll` fetches, check with --poll", "check")
+	s.replaceInConfig("data_dir: data", "data_dir: data\npoll: true")
+	out, _ := s.webhook(0, "none was seen", "check")
+	if strings.Contains(out, "webhook set") {
+		t.Errorf("check prints %s", out)
+	}
+}
+
+// An address at which nothing of leadonce may be is set, for a proxy or a local Bot API
+// server may make it right, and is told.
+func TestWebhookAddressIsOdd(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "unique_create", brief)
+	s.botAPI(botapitest.Options{})
+	s.webhook(0, "its path is not /telegram/700000001", "set", "https://leads.example.com/bot")
+	s.webhook(0, "delivered over https only: give an https address; a local Bot API server may", "set", "http://127.0.0.1:1")
+	s.webhook(0, "443, 80, 88 and 8443 only", "set", "https://127.0.0.1:444")
+	if _, stderr := s.webhook(0, "the webhook is", "set", "https://leads.example.com"); stderr != "" {
+		t.Errorf("nothing is odd, and it says %s", stderr)
+	}
+}
+
 // Mistakes are one line that names the mend; none reaches Telegram.
 func TestWebhookMistakes(t *testing.T) {
 	t.Parallel()

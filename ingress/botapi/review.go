@@ -22,7 +22,7 @@ func (c *Client) Review(ctx context.Context, want string, fetching bool) (Webhoo
 	const set = "run `leadonce webhook set`"
 	switch {
 	case info.URL == "" && !fetching:
-		findings = append(findings, problem("webhook", set+"; a program with this token that fetches updates deletes webhooks: stop it", "none is set"))
+		findings = append(findings, problem("webhook", set+", or, where `leadonce serve --poll` fetches, check with --poll; another program with this token that fetches updates deletes webhooks: stop it", "none is set"))
 	case info.URL != "" && fetching:
 		findings = append(findings, problem("webhook", "run `leadonce webhook delete`", "one is set, so updates cannot be fetched"))
 	case info.URL != "" && want != "" && info.URL != c.Hide(want):
