@@ -25,6 +25,13 @@ func newLogger(w io.Writer, l loggingConfig) *slog.Logger {
 	}
 	options := &slog.HandlerOptions{Level: level}
 	if l.Format == "json" {
+		// A duration would be a number of nanoseconds, which nothing says.
+		options.ReplaceAttr = func(_ []string, a slog.Attr) slog.Attr {
+			if a.Value.Kind() == slog.KindDuration {
+				a.Value = slog.StringValue(a.Value.Duration().String())
+			}
+			return a
+		}
 		return slog.New(slog.NewJSONHandler(w, options))
 	}
 	return slog.New(slog.NewTextHandler(w, options))
