@@ -12,7 +12,10 @@ func serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Accept updates and make leads, until SIGTERM or Ctrl-C",
-		Args:  noArgs,
+		Long: "Accept updates and make leads, until SIGTERM or Ctrl-C.\n\n" +
+			"The bots' tokens, which --poll and replies need, are in the environment: TELEGRAM_BOT_TOKEN_<bot id>\n" +
+			"or TELEGRAM_BOT_TOKEN. TELEGRAM_API_URL is the address of a local Bot API server, if there is one.",
+		Args: noArgs,
 	}
 	read := withConfig(c)
 	poll := c.Flags().Bool("poll", false, "fetch updates by long polling instead of having them delivered")
