@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/token"
@@ -27,6 +28,15 @@ func (d document) at(line int) string {
 		return d.name
 	}
 	return fmt.Sprintf("%s:%d", d.name, line)
+}
+
+// line is the text of a line, from 1; "" when there is none.
+func (d document) line(n int) string {
+	lines := strings.Split(string(d.data), "\n")
+	if n < 1 || n > len(lines) {
+		return ""
+	}
+	return lines[n-1]
 }
 
 // second is the line of the second document in it; 0 when there is none.

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -83,7 +84,27 @@ func explain(d document, err error) error {
 		return misfit(where, reflect.TypeFor[time.Duration]())
 	}
 	_, what := yamlmistake.Explain(err)
+	if strings.Contains(what, "must be specified") && bareHole(d.line(at.Position.Line)) {
+		what = "a text with ${…} in it stands within {} or []; put quotes around it"
+	}
 	return mistake("%s: %s", where, what)
+}
+
+// bareHole reports whether the line has a ${ outside of quotes, whose brace YAML takes
+// for its own within {} and [].
+func bareHole(line string) bool {
+	var quote rune
+	for i, r := range line {
+		switch {
+		case quote == 0 && (r == '"' || r == '\''):
+			quote = r
+		case r == quote:
+			quote = 0
+		case quote == 0 && strings.HasPrefix(line[i:], "${"):
+			return true
+		}
+	}
+	return false
 }
 
 // misfit says what belongs where another thing stands.
