@@ -49,8 +49,8 @@ func (c *config) resolveCRM() error {
 		return wrong("crm.url", "it must have no query and no fragment; leave them out")
 	}
 	c.CRM.URL = value
-	if c.CRM.Settle < 0 {
-		return wrong("crm.settle", "%s, give more than the CRM's longest request and the lag of its search", c.CRM.Settle)
+	if c.CRM.Settle < 0 || c.CRM.Settle == 0 && c.sources.has("crm.settle") {
+		return wrong("crm.settle", "%s, give more than the CRM's longest request and the lag of its search; or leave it out, for the description's", c.CRM.Settle)
 	}
 	if c.CRM.KeyValidity < 0 {
 		return wrong("crm.key_validity", "%s, give how long the CRM remembers an idempotency key", c.CRM.KeyValidity)

@@ -186,6 +186,7 @@ func TestEveryMistakeInAValue(t *testing.T) {
 		{"first: 1s", "first: 2m", "leadonce.yaml:6: retry.first is 2m0s and retry.max is 1m0s, want 0 < first"},
 		{"class: lookup", "class: lookop", `leadonce.yaml:2: crm.class: "lookop" is unknown, give one of`},
 		{", class: lookup", "", `leadonce.yaml:2: crm.class: "" is unknown, give one of`},
+		{"class: lookup", "class: lookup, settle: 0s", "leadonce.yaml:2: crm.settle: 0s, give more than"},
 		{"class: lookup", "class: lookup, settle: -1s", "leadonce.yaml:2: crm.settle: -1s, give more than"},
 		{"class: lookup", "class: lookup, key_validity: -1s", "leadonce.yaml:2: crm.key_validity: -1s, give how long"},
 		{"class: lookup", "class: idempotency_key, key_validity: 40s", "leadonce.yaml:2: crm.key_validity: 40s, give more than"},

@@ -9,7 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/leadonce/leadonce/engine/yamlmistake"
@@ -90,6 +93,25 @@ func readFile(path, mend string) (document, error) {
 type sources struct {
 	file document
 	over []laid
+}
+
+// has reports whether the file gives the key a value, be it the zero one.
+func (s sources) has(key string) (found bool) {
+	defer func() {
+		if recover() != nil { // as in decode
+			found = false
+		}
+	}()
+	file, err := parser.ParseBytes(s.file.data, 0)
+	if err != nil {
+		return false
+	}
+	path, err := yaml.PathString("$." + key)
+	if err != nil {
+		return false
+	}
+	node, err := path.FilterFile(file)
+	return err == nil && node.Type() != ast.NullType
 }
 
 // laid is a key that a flag or the environment set.
