@@ -87,6 +87,9 @@ func (a *app) open(ctx context.Context) error {
 	if err != nil {
 		return a.config.sources.place(asMistake(err))
 	}
+	if warning := clearText(connector); warning != "" && a.config.Role != roleIngress {
+		a.logger.Warn(warning)
+	}
 	observer := metrics.Observers(jobLogger{a.logger, log}, m)
 	e, err := engine.New(engine.Config{
 		Log: observed, CRM: connector, Clock: clock, IDs: ids, Observer: observer,

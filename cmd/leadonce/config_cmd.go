@@ -66,6 +66,13 @@ func configCommand() *cobra.Command {
 			fmt.Fprintf(out, "replies: %s; within %s\n", toldOutcomes(config), config.Reply.Within)
 		}
 		fmt.Fprintf(out, "role: %s\ncrm: %s, class %s\nlog: %s, data in %s\n", config.Role, config.CRM.Connector, config.CRM.Class, config.Log, config.DataDir)
+		connector, err := newConnector(config)
+		if err != nil {
+			return asMistake(err)
+		}
+		if warning := clearText(connector); warning != "" {
+			fmt.Fprintf(out, "warning: %s\n", warning)
+		}
 		t, err := config.trust()
 		if err != nil {
 			return err

@@ -157,6 +157,15 @@ type identity struct{ digest, host string }
 
 func identify(c *restcrm.Connector) identity { return identity{c.Digest(), c.Base().Host} }
 
+// clearText is a warning when something secret goes over the network unencrypted; ""
+// when nothing does.
+func clearText(c *restcrm.Connector) string {
+	if base := c.Base(); c.SendsSecret() && base.Scheme == "http" && !onLoopback(base) {
+		return fmt.Sprintf("the CRM's address is http at %s: what proves who sends goes there unencrypted, and so does every lead; give an https address", base.Host)
+	}
+	return ""
+}
+
 func describedCRM(name string) (*restcrm.Definition, error) {
 	if filepath.Ext(name) == ".yaml" {
 		d, err := readFile(name, "give the path of a description, or one of "+strings.Join(restcrm.Shipped(), ", "))

@@ -36,6 +36,20 @@ func (c *Connector) Base() *url.URL {
 	return &base
 }
 
+// SendsSecret reports whether requests bear something secret: what proves who sends
+// them, a password in the address, or a variable that is secret.
+func (c *Connector) SendsSecret() bool {
+	if kind := c.definition.auth.kind; kind != "" && kind != "none" || c.base.User != nil {
+		return true
+	}
+	for name := range c.vars {
+		if setting := c.definition.vars[name]; secrecy.MatchString(name) || setting != nil && setting.hidden() {
+			return true
+		}
+	}
+	return false
+}
+
 // digest writes the node so that no other is written alike.
 func (n *node) digest(w io.Writer) {
 	switch n.kind {
