@@ -60,6 +60,10 @@ func configCommand() *cobra.Command {
 		out := c.OutOrStdout()
 		fmt.Fprintln(out, "ok")
 		for _, b := range config.Bots {
+			if config.Poll {
+				fmt.Fprintf(out, "bot %d: its updates are fetched by long polling\n", b.ID)
+				continue
+			}
 			fmt.Fprintf(out, "bot %d: deliveries to POST /telegram/%d on %s, %d secret(s)\n", b.ID, b.ID, config.Listen, len(b.Secrets))
 		}
 		if len(config.replyBots) > 0 {

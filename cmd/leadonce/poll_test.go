@@ -76,6 +76,10 @@ func TestServePollsWithAWrongToken(t *testing.T) {
 	if status, _, failure := s.run("serve", "--poll", "--listen", "127.0.0.1:0"); status != 2 || !strings.Contains(failure, "TELEGRAM_BOT_TOKEN") {
 		t.Errorf("without a token: status %d, %s", status, failure)
 	}
+	s.replaceInConfig("data_dir: data", "data_dir: data\npoll: true")
+	if status, out, failure := s.run("config", "check"); status != 0 || !strings.Contains(out, "bot 700000001: its updates are fetched by long polling\n") {
+		t.Errorf("config check: status %d, %s%s", status, out, failure)
+	}
 	s.botAPI(botapitest.Options{})
 	s.env = append(s.env, "TELEGRAM_BOT_TOKEN=700000001:wrong-canary")
 	if status, _, failure := s.run("serve", "--poll", "--listen", "127.0.0.1:0"); status == 0 || !strings.Contains(failure, "BotFather") || strings.Contains(failure, "canary") {
