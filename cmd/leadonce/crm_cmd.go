@@ -232,10 +232,7 @@ func (f certifyFlags) run(c *cobra.Command, out output, config config, classes [
 
 // afterwards says what becomes of the leads that are made.
 func afterwards(c crm.Connector) string {
-	steps := []crm.Step{{Connector: c}}
-	if stepped, ok := c.(crm.Stepped); ok && len(stepped.Steps()) > 0 {
-		steps = stepped.Steps()
-	}
+	steps := crm.StepsOf(c)
 	var removed []string
 	for _, s := range steps {
 		if r, ok := s.Connector.(crmtest.Remover); ok && r.CanRemove() {
