@@ -7,36 +7,25 @@ import (
 	"slices"
 
 	"github.com/leadonce/leadonce/engine"
+	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/job"
 )
 
 // operation checks one stream of reservations.
 func (v *verifier) operation(ctx context.Context, stream string) error {
-	next := uint64(0)
-	for r, err := range v.log.ReadStream(ctx, stream, 0) {
-		if err != nil {
-			return err
-		}
-		event, ok := v.decode(r, next)
-		next = r.Revision + 1
-		if !ok {
-			continue
-		}
+	return v.each(ctx, stream, func(r eventlog.Recorded, event job.Event) error {
 		reserved, ok := event.(job.OperationReserved)
 		if !ok {
 			v.find(Illegal, stream, "revision %d: %s is no reservation", r.Revision, event.Name())
-			continue
+			return nil
 		}
 		// A job is stored before it reserves, so a log in use has it by now.
 		exists, err := v.exists(ctx, reserved.Holder)
-		if err != nil {
-			return err
-		}
-		if !exists {
+		if err == nil && !exists {
 			v.find(Illegal, stream, "revision %d: reserved for %s, which does not exist", r.Revision, reserved.Holder)
 		}
-	}
-	return nil
+		return err
+	})
 }
 
 func (v *verifier) exists(ctx context.Context, key job.Key) (bool, error) {

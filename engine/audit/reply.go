@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 
+	"github.com/leadonce/leadonce/engine/eventlog"
 	"github.com/leadonce/leadonce/engine/job"
 )
 
@@ -45,23 +46,14 @@ func (v *verifier) reply(ctx context.Context, stream string) error {
 
 // bot counts what a bot's stream says.
 func (v *verifier) bot(ctx context.Context, stream string) error {
-	next := uint64(0)
-	for r, err := range v.log.ReadStream(ctx, stream, 0) {
-		if err != nil {
-			return err
-		}
-		event, ok := v.decode(r, next)
-		next = r.Revision + 1
-		if !ok {
-			continue
-		}
+	return v.each(ctx, stream, func(r eventlog.Recorded, event job.Event) error {
 		dropped, ok := event.(job.PendingUpdatesDropped)
 		if !ok || job.BotStream(dropped.Bot) != stream {
 			v.find(Illegal, stream, "revision %d: %s is not about this bot", r.Revision, event.Name())
-			continue
+			return nil
 		}
 		v.report.Drops++
 		v.report.Dropped += dropped.Count
-	}
-	return nil
+		return nil
+	})
 }

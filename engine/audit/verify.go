@@ -184,19 +184,33 @@ func (v *verifier) decode(r eventlog.Recorded, due uint64) (event job.Event, ok 
 // stops, and jobs wait.
 func holding[E job.Event](v *verifier) func(context.Context, string) error {
 	return func(ctx context.Context, stream string) error {
-		next := uint64(0)
-		for r, err := range v.log.ReadStream(ctx, stream, 0) {
-			if err != nil {
-				return err
-			}
-			event, ok := v.decode(r, next)
-			next = r.Revision + 1
-			if _, fits := event.(E); ok && !fits {
+		return v.each(ctx, stream, func(r eventlog.Recorded, event job.Event) error {
+			if _, fits := event.(E); !fits {
 				v.find(Illegal, stream, "revision %d: %s is no event of this stream", r.Revision, event.Name())
 			}
-		}
-		return nil
+			return nil
+		})
 	}
+}
+
+// each shows the events of a stream. One that cannot be decoded is a finding, and the
+// others are shown all the same.
+func (v *verifier) each(ctx context.Context, stream string, show func(eventlog.Recorded, job.Event) error) error {
+	next := uint64(0)
+	for r, err := range v.log.ReadStream(ctx, stream, 0) {
+		if err != nil {
+			return err
+		}
+		event, ok := v.decode(r, next)
+		next = r.Revision + 1
+		if !ok {
+			continue
+		}
+		if err := show(r, event); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // job decides one stream again.
