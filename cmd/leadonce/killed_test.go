@@ -23,26 +23,34 @@ func TestKilledAtRandomMoments(t *testing.T) {
 			t.Parallel()
 			const updates = 40
 			s := newSite(t, class, brief, "--faults", "0.2")
-			var base atomic.Value
-			v := s.serve()
-			base.Store(v.url)
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
-			delivered := deliverAll(ctx, &base, updates)
-			for range kills {
-				pause(ctx, rand.N(300*time.Millisecond))
-				v.kill()
-				v = s.serve()
-				base.Store(v.url)
-			}
-			delivered()
-			if ctx.Err() != nil {
-				t.Fatal("the updates are not accepted")
-			}
+			v := s.deliverUnderKills(updates, kills)
 			s.account(updates)
 			s.terminate(v.program)
 		})
 	}
+}
+
+// deliverUnderKills delivers the updates 1 to n to processes that are killed at random
+// moments, each of them by SIGKILL. It returns the last one, which lives.
+func (s *site) deliverUnderKills(n int64, kills int) server {
+	s.t.Helper()
+	var base atomic.Value
+	v := s.serve()
+	base.Store(v.url)
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	delivered := deliverAll(ctx, &base, n)
+	for range kills {
+		pause(ctx, rand.N(300*time.Millisecond))
+		v.kill()
+		v = s.serve()
+		base.Store(v.url)
+	}
+	delivered()
+	if ctx.Err() != nil {
+		s.t.Fatal("the updates are not accepted")
+	}
+	return v
 }
 
 // deliverAll delivers the updates 1 to n, four at a time and each until it is

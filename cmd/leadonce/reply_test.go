@@ -1,16 +1,12 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/leadonce/leadonce/engine/job"
 	"github.com/leadonce/leadonce/ingress/botapi/botapitest"
@@ -231,19 +227,7 @@ func TestKilledWhileReplying(t *testing.T) {
 	for range updates / 4 {
 		api.Fail("sendMessage", botapitest.Fault{Cut: true}, botapitest.Fault{}, botapitest.Fault{Late: http.StatusBadGateway, Body: "<html>"}, botapitest.Fault{Drop: true})
 	}
-	var base atomic.Value
-	v := s.serve()
-	base.Store(v.url)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	delivered := deliverAll(ctx, &base, updates)
-	for range kills {
-		pause(ctx, rand.N(300*time.Millisecond))
-		v.kill()
-		v = s.serve()
-		base.Store(v.url)
-	}
-	delivered()
+	v := s.deliverUnderKills(updates, kills)
 	s.account(updates)
 	sent := 0
 	eventually(t, func() error {
